@@ -1,0 +1,49 @@
+"""BERT, GPT-1 and DeBERTa for Keras 3, on TensorFlow, JAX and PyTorch.
+
+Names are imported when first used, so that `import keras_bert3` costs nothing and touches no
+framework.
+"""
+
+import importlib
+from typing import TYPE_CHECKING
+
+from keras_bert3.version import __version__
+
+_MODULE_OF = {
+    "Backbone": "keras_bert3.backbones.backbone",
+    "BertBackbone": "keras_bert3.backbones.bert",
+    "MaskedLM": "keras_bert3.tasks.masked_lm",
+    "Task": "keras_bert3.tasks.task",
+    "WordPieceTokenizer": "keras_bert3.tokenizers.word_piece",
+}
+_ROOMS = (
+    "backbones",
+    "checkpoints",
+    "data",
+    "layers",
+    "objectives",
+    "tasks",
+    "tokenizers",
+    "training",
+)
+
+__all__ = ["__version__", *_MODULE_OF, *_ROOMS]
+
+if TYPE_CHECKING:
+    from keras_bert3.backbones.backbone import Backbone as Backbone
+    from keras_bert3.backbones.bert import BertBackbone as BertBackbone
+    from keras_bert3.tasks.masked_lm import MaskedLM as MaskedLM
+    from keras_bert3.tasks.task import Task as Task
+    from keras_bert3.tokenizers.word_piece import WordPieceTokenizer as WordPieceTokenizer
+
+
+def __getattr__(name: str):
+    if name in _MODULE_OF:
+        return getattr(importlib.import_module(_MODULE_OF[name]), name)
+    if name in _ROOMS:
+        return importlib.import_module(f"keras_bert3.{name}")
+    raise AttributeError(f"module 'keras_bert3' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

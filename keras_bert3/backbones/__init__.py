@@ -1,0 +1,1 @@
+"""The three papers' networks: from token ids to contextual vectors."""
