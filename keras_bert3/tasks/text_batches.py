@@ -1,0 +1,66 @@
+"""Texts in memory, as batches for `fit`."""
+
+import keras
+import numpy as np
+
+
+class TextBatches(keras.utils.PyDataset):
+    """Prepare texts batch by batch, in a new order each epoch.
+
+    Order and preparation depend on the seed, the epoch and a text's index alone.
+
+    Args:
+        texts: strings, or a pair of equally long lists of strings.
+        prepare: `prepare(texts, labels, weights, indices, epoch) -> (x, y, sample_weight)`, arrays of
+            one batch; texts a list of strings or a pair of lists, indices those of the texts.
+        labels: an array or list with a label a text, or None.
+        weights: an array with a weight a text, or None.
+        batch_size: texts in a batch; the last one may be smaller.
+        shuffle: whether the order changes from epoch to epoch.
+        seed: of the order.
+    """
+
+    def __init__(
+        self, texts, prepare, labels=None, weights=None, batch_size=32, shuffle=False, seed=0
+    ):
+        super().__init__()
+        self.columns = [list(column) for column in (texts if isinstance(texts, tuple) else [texts])]
+        self.prepare = prepare
+        self.labels = None if labels is None else np.asarray(labels)
+        self.weights = None if weights is None else np.asarray(weights)
+        self.batch_size = batch_size
+        self.shuffle = shuffle
+        self.seed = seed
+        self.epoch = 0
+        self._check_lengths()
+        self.order = self._new_order()
+
+    def _check_lengths(self):
+        lengths = [len(c) for c in (*self.columns, self.labels, self.weights) if c is not None]
+        if len(set(lengths)) > 1:
+            raise ValueError(
+                "Expected as many labels, weights and second texts as texts. "
+                f"Received: lengths {lengths}"
+            )
+
+    def _new_order(self):
+        indices = np.arange(len(self.columns[0]))
+        if self.shuffle:
+            np.random.default_rng((self.seed, self.epoch)).shuffle(indices)
+        return indices
+
+    def __len__(self):
+        return -(-len(self.order) // self.batch_size)
+
+    def __getitem__(self, batch):
+        indices = self.order[batch * self.batch_size : (batch + 1) * self.batch_size]
+        columns = [[column[i] for i in indices] for column in self.columns]
+        texts = tuple(columns) if len(columns) == 2 else columns[0]
+        labels = None if self.labels is None else self.labels[indices]
+        weights = None if self.weights is None else self.weights[indices]
+        return self.prepare(texts, labels, weights, indices, self.epoch)
+
+    def on_epoch_end(self):
+        """Reorder for the next epoch."""
+        self.epoch += 1
+        self.order = self._new_order()

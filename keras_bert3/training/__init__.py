@@ -1,0 +1,1 @@
+"""Optimisers, schedules and what watches a run."""
