@@ -2,8 +2,9 @@
 
 15 % of the tokens are chosen; of these 80 % become [MASK], 10 % a random token of the vocabulary,
 and 10 % stay as they are. `mask_tokens` is the rule of google-research/bert
-create_pretraining_data.py, draw for draw. `mask_batch` is the same rule for a whole batch at once, a pure function of the seed
-and of each example's index, for masks made anew while training (RoBERTa section 4.1).
+create_pretraining_data.py, draw for draw. `mask_batch` is the same rule for a whole batch at once,
+a pure function of the seed and of each example's index, for masks made anew while training
+(RoBERTa section 4.1).
 """
 
 import random
@@ -13,15 +14,17 @@ from typing import NamedTuple
 import numpy as np
 
 from keras_bert3.objectives.counter_random import integers_below, random_bits, uniform
+from keras_bert3.objectives.mask_selection import (
+    MAX_LENGTH,
+    choose_tokens,
+    choose_words,
+    first_positions,
+    starts_of_words,
+)
 
 # Independent random streams of mask_batch.
 _CHOICE, _REPLACEMENT = range(2)
-# A sort key holds 32 random bits, then the size of a word, then its first position.
-_LOW_16_BITS = np.uint64(2**16 - 1)
 _LOW_32_BITS = np.uint64(2**32 - 1)
-_SIZE_SHIFT = np.uint64(16)
-_NO_WORD = np.uint64(2**64 - 1)
-_MAX_LENGTH = 2**16
 
 
 class MaskedTokens(NamedTuple):
@@ -209,15 +212,14 @@ def mask_batch(
     budget = num_predictions(padding_mask.sum(1), rate, max_predictions)
     keys = random_bits(seed, _CHOICE, rows, np.arange(token_ids.shape[1]))
     if whole_words:
-        starts = candidates & _starts_of_words(token_ids, candidates, is_continuation, word_ids)
-        chosen = _choose_words(keys, candidates, starts, budget, max_predictions)
+        starts = candidates & starts_of_words(token_ids, candidates, is_continuation, word_ids)
+        chosen = choose_words(keys, candidates, starts, budget, max_predictions)
     else:
-        chosen = _choose_tokens(keys, candidates, budget)
-    positions, valid = _first_positions(chosen, max_predictions)
+        chosen = choose_tokens(keys, candidates, budget)
+    positions, valid = first_positions(chosen, max_predictions)
     labels = np.where(valid, np.take_along_axis(token_ids, positions, 1), 0)
-    replacements = np.flatnonzero(~is_special) if exclude_special_replacements else None
-    if replacements is None:
-        replacements = np.arange(len(is_special))
+    excluded = is_special if exclude_special_replacements else np.zeros_like(is_special)
+    replacements = np.flatnonzero(~excluded)
     bits = random_bits(seed, _REPLACEMENT, rows, positions)
     shown = _shown_tokens(bits, labels, mask_id, probabilities, replacements)
     masked = token_ids.astype(np.int32)
@@ -239,9 +241,9 @@ def _check_batch(token_ids, padding_mask, example_indices, probabilities, max_pr
             f"Expected example_indices of shape {token_ids.shape[:1]}. "
             f"Received: {np.shape(example_indices)}."
         )
-    if token_ids.shape[1] >= _MAX_LENGTH:
+    if token_ids.shape[1] >= MAX_LENGTH:
         raise ValueError(
-            f"Expected sequences of less than {_MAX_LENGTH} tokens. Received: {token_ids.shape[1]}."
+            f"Expected sequences of less than {MAX_LENGTH} tokens. Received: {token_ids.shape[1]}."
         )
     if max_predictions < 1:
         raise ValueError(f"Expected max_predictions >= 1. Received: {max_predictions}.")
@@ -251,94 +253,6 @@ def _check_batch(token_ids, padding_mask, example_indices, probabilities, max_pr
             "Expected three probabilities (mask, keep, random) that sum to 1. "
             f"Received: {probabilities}."
         )
-
-
-def _starts_of_words(token_ids, candidates, is_continuation, word_ids) -> np.ndarray:
-    """Tell where a token is not in the word of the token before it: bool [b, t]."""
-    if word_ids is not None:
-        joins = np.zeros(token_ids.shape, bool)
-        joins[:, 1:] = np.asarray(word_ids)[:, 1:] == np.asarray(word_ids)[:, :-1]
-    elif is_continuation is not None:
-        joins = is_continuation[token_ids]
-    else:
-        raise ValueError(
-            "Expected is_continuation or word_ids with whole_words=True. Received: neither."
-        )
-    joins[:, 0] = False
-    joins[:, 1:] &= candidates[:, :-1]
-    return ~joins
-
-
-def _choose_tokens(keys: np.ndarray, candidates: np.ndarray, budget: np.ndarray) -> np.ndarray:
-    """Choose the `budget` candidates with the smallest keys in each row: bool [b, t]."""
-    _, order = _random_order(keys, candidates, np.uint64(1))
-    taken = np.arange(keys.shape[1]) < np.minimum(budget, candidates.sum(1))[:, None]
-    return _at_positions(order, taken)
-
-
-def _choose_words(keys, candidates, starts, budget, max_predictions) -> np.ndarray:
-    """Choose whole words in random order, passing over those that overflow: bool [b, t]."""
-    chosen = np.zeros(starts.shape, bool)
-    if not starts.any():
-        return chosen
-    sizes = np.add.reduceat(candidates.ravel(), np.flatnonzero(starts), dtype=np.int64)
-    ordered_sizes, order = _random_order(keys, starts, sizes.astype(np.uint64))
-    taken = _take_while_they_fit(ordered_sizes, budget)
-    nothing = ~taken.any(1) & starts.any(1)
-    taken[nothing, ordered_sizes.argmin(1)[nothing]] = True
-    # The pieces of a word are adjacent, so the candidates in order are the words, piece by piece.
-    chosen[candidates] = _at_positions(order, taken)[starts].repeat(sizes)
-    if nothing.any():
-        chosen &= np.cumsum(chosen, axis=1) <= max_predictions
-    return chosen
-
-
-def _random_order(keys, starts, sizes) -> tuple[np.ndarray, np.ndarray]:
-    """Shuffle the words of each row, by sorting keys that carry the size and place of a word.
-
-    Args:
-        keys: uint64 [b, t], random bits.
-        starts: bool [b, t], first tokens of the words.
-        sizes: uint64 [words of the batch] in the order of `starts`, or one size for all.
-
-    Returns:
-        Sizes and first positions, int64 [b, t]; after the words of a row, 65535 and garbage.
-    """
-    packed = (keys & ~_LOW_32_BITS) | np.arange(keys.shape[1], dtype=np.uint64)
-    packed[starts] |= sizes << _SIZE_SHIFT
-    packed[~starts] = _NO_WORD
-    packed.sort(axis=1)
-    ordered_sizes = (packed >> _SIZE_SHIFT) & _LOW_16_BITS
-    return ordered_sizes.astype(np.int64), (packed & _LOW_16_BITS).astype(np.int64)
-
-
-def _at_positions(positions: np.ndarray, taken: np.ndarray) -> np.ndarray:
-    """Mark the taken positions of each row: bool [b, t]."""
-    marked = np.zeros(taken.shape, bool)
-    row, rank = np.nonzero(taken)
-    marked[row, positions[row, rank]] = True
-    return marked
-
-
-def _take_while_they_fit(sizes: np.ndarray, budget: np.ndarray) -> np.ndarray:
-    """Take sizes from left to right, passing over those that exceed what is left: bool [b, t]."""
-    left = budget.copy()
-    taken = np.zeros(sizes.shape, bool)
-    for rank in range((sizes < _MAX_LENGTH - 1).sum(1).max()):
-        fits = sizes[:, rank] <= left
-        taken[:, rank] = fits
-        left -= sizes[:, rank] * fits
-        if not left.any():
-            break
-    return taken
-
-
-def _first_positions(chosen: np.ndarray, slots: int) -> tuple[np.ndarray, np.ndarray]:
-    """Write the chosen positions of each row into `slots` slots: int64 and bool [b, p]."""
-    valid = np.arange(slots) < chosen.sum(1)[:, None]
-    positions = np.zeros(valid.shape, np.int64)
-    positions[valid] = np.nonzero(chosen)[1]
-    return positions, valid
 
 
 def _shown_tokens(bits, labels, mask_id, probabilities, replacements) -> np.ndarray:
