@@ -1,0 +1,1 @@
+"""Released checkpoints in, our own folders out, and back again."""

@@ -1,0 +1,26 @@
+"""Which layout a folder has: the one place that knows."""
+
+from pathlib import Path
+from types import ModuleType
+
+from keras_bert3.checkpoints import folders, native
+
+LAYOUTS = "a keras_bert3 preset (config.json, model.weights.h5)"
+
+
+def reader_of(folder: Path) -> ModuleType:
+    """Return the module that reads the layout of `folder`.
+
+    Every reader has `describe(folder)`, `load_tokenizer(folder, description)` and
+    `load_weights(folder, backbone, heads)`.
+
+    Raises:
+        ValueError: if the folder is missing or of no known layout, listing what is there.
+    """
+    if not folder.is_dir():
+        raise ValueError(f"Expected the folder of a checkpoint. Received: no folder at '{folder}'")
+    config = folder / "config.json"
+    if config.is_file() and folders.read_json(config).get("format") == native.FORMAT:
+        return native
+    present = ", ".join(sorted(path.name for path in folder.iterdir())[:20]) or "nothing"
+    raise ValueError(f"Expected {LAYOUTS} in '{folder}'. Received: a folder with {present}")

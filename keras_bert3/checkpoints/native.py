@@ -1,0 +1,175 @@
+"""Our own folder: config.json, model.weights.h5, a file for each head, the tokenizer's files."""
+
+import os
+from pathlib import Path
+
+import h5py
+import keras
+
+import keras_bert3
+from keras_bert3.checkpoints import folders
+from keras_bert3.checkpoints.description import Description
+from keras_bert3.checkpoints.report import LoadReport
+from keras_bert3.checkpoints.variables import variables_by_path
+from keras_bert3.version import __version__
+
+FORMAT = "keras_bert3"
+SHARD_SIZE = 10.0
+"""Gigabytes (2^30 bytes) above which weights are spread over several files."""
+
+# How a model was being used, not what it is.
+_NOT_STORED = ("name", "trainable", "dtype")
+
+
+def describe(folder: Path) -> Description:
+    """Read which classes the folder's `config.json` names, and how to construct them."""
+    content = folders.read_json(folder / "config.json")
+    parts = {name: content.get(name) for name in ("backbone", "task", "preprocessor", "tokenizer")}
+    try:
+        backbone, task = parts["backbone"], parts["task"] or {}
+        preprocessor, tokenizer = parts["preprocessor"] or {}, parts["tokenizer"] or {}
+        return Description(
+            backbone_class=backbone["class"],
+            backbone_config=dict(backbone["config"]),
+            task_class=task.get("class"),
+            task_config=dict(task.get("config", {})),
+            preprocessor_class=preprocessor.get("class"),
+            preprocessor_config=dict(preprocessor.get("config", {})),
+            tokenizer_class=tokenizer.get("class"),
+        )
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ValueError(
+            f"Expected '{folder / 'config.json'}' to hold the class and config of a backbone. "
+            f"Received: {error!r}"
+        ) from error
+
+
+def load_tokenizer(folder: Path, description: Description):
+    """Load the tokenizer stored in the folder, or None."""
+    if description.tokenizer_class is None:
+        return None
+    return public_class(description.tokenizer_class).load(folder)
+
+
+def load_weights(folder: Path, backbone, heads: dict) -> LoadReport:
+    """Fill the backbone, and the heads the folder has a file for."""
+    report = _load_layer(_weights_file(folder, "model"), backbone, variables_by_path(backbone))
+    for name, head in heads.items():
+        path = _weights_file(folder, name)
+        variables = tuple(f"{name}/{path}" for path in variables_by_path(head))
+        if path.exists():
+            report += _load_layer(path, head, variables)
+        else:
+            report += LoadReport(newly_initialised=variables)
+    return report + LoadReport(unexpected=_other_files(folder, {"model", *heads}))
+
+
+def _other_files(folder: Path, known: set[str]) -> tuple[str, ...]:
+    """Weights of heads that nobody asked for."""
+    files = [*folder.glob("*.weights.h5"), *folder.glob("*.weights.json")]
+    return tuple(sorted(file.name for file in files if file.name.split(".")[0] not in known))
+
+
+def _weights_file(folder: Path, name: str) -> Path:
+    """The index of the shards where there is one, else the single file."""
+    index = folder / f"{name}.weights.json"
+    return index if index.exists() else folder / f"{name}.weights.h5"
+
+
+def _load_layer(path: Path, layer, names) -> LoadReport:
+    """Load one weights file into one built layer, all of it or with an error that names it."""
+    if not path.exists():
+        raise ValueError(f"Expected weights at '{path}'. Received: no such file")
+    try:
+        if path.suffix == ".h5":
+            _check_count(path, len(layer.weights))
+        keras.saving.load_weights(layer, path)
+    except (OSError, ValueError, KeyError, RuntimeError, TypeError) as error:
+        reason = " ".join(str(error).split())
+        raise ValueError(
+            f"Expected '{path}' to hold the weights of `{type(layer).__name__}`, whole and of its "
+            f"shapes. Received: {reason[:300]}"
+        ) from error
+    return LoadReport(loaded=tuple(names))
+
+
+def _check_count(path: Path, expected: int) -> None:
+    """Refuse a file with more or fewer arrays than the layer has weights."""
+    found = []
+    with h5py.File(path, "r") as file:
+        file.visititems(lambda _, item: found.append(1) if isinstance(item, h5py.Dataset) else None)
+    if len(found) != expected:
+        raise ValueError(f"{len(found)} arrays for a layer with {expected} weights")
+
+
+def save(
+    folder: str | os.PathLike,
+    backbone,
+    task=None,
+    overwrite: bool = False,
+    shard_size: float = SHARD_SIZE,
+) -> None:
+    """Write a backbone, or a task with its backbone, as a folder of ours.
+
+    Args:
+        folder: where; it must not hold files yet, unless `overwrite`.
+        backbone: the backbone.
+        task: the task around it, whose heads, preprocessor and tokenizer are saved too.
+        overwrite: replace the checkpoint that stands there.
+        shard_size: gigabytes; weights above this size are spread over files of at most it.
+
+    Raises:
+        ValueError: if `folder` holds files.
+    """
+    preprocessor = getattr(task, "preprocessor", None)
+    tokenizer = getattr(preprocessor, "tokenizer", None)
+    content: dict = {"format": FORMAT, "version": __version__, "backbone": _stored(backbone)}
+    for name, part in (("task", task), ("preprocessor", preprocessor)):
+        if part is not None:
+            content[name] = _stored(part)
+    if tokenizer is not None:
+        content["tokenizer"] = {"class": type(tokenizer).__name__}
+    layers = {"model": backbone, **(task.heads if task is not None else {})}
+    with folders.new_folder(folder, overwrite) as fresh:
+        folders.write_json(fresh / "config.json", content)
+        for name, layer in layers.items():
+            _save_layer(fresh, name, layer, shard_size)
+        if tokenizer is not None:
+            tokenizer.save(fresh)
+
+
+def _stored(part) -> dict:
+    """The class and the constructor's arguments, without parts that are stored beside it."""
+    beside = (*_NOT_STORED, "backbone", "preprocessor", "tokenizer")
+    config = {name: value for name, value in part.get_config().items() if name not in beside}
+    return {"class": type(part).__name__, "config": config}
+
+
+def _save_layer(folder: Path, name: str, layer, shard_size: float) -> None:
+    """Write one layer's weights, in one file where they fit."""
+    gigabytes = sum(weight.value.nbytes for weight in layer.weights) / 2**30
+    if gigabytes > shard_size:
+        file = folder / f"{name}.weights.json"
+        keras.saving.save_weights(layer, file, max_shard_size=shard_size)
+    else:
+        keras.saving.save_weights(layer, folder / f"{name}.weights.h5")
+
+
+def public_class(name: str, own: type | None = None) -> type:
+    """Find a class by its public name in `keras_bert3`; nothing else is ever imported.
+
+    Args:
+        name: the class's name.
+        own: a class of the caller's, found by its own name without being public.
+
+    Raises:
+        ValueError: if there is no such class.
+    """
+    if own is not None and name == own.__name__:
+        return own
+    found = getattr(keras_bert3, name) if name in keras_bert3.__all__ else None
+    if not isinstance(found, type):
+        raise ValueError(
+            f"Expected the name of a public class of keras_bert3. Received: {name!r}"
+        )
+    return found

@@ -1,0 +1,164 @@
+"""From a checkpoint folder of any known layout to a model, and from a model to our own layout.
+
+`load_backbone` and `load_task` return the model alone; `read_backbone` and `read_task` return with
+it a `LoadReport` of what became of every tensor.
+"""
+
+import inspect
+import os
+from pathlib import Path
+
+import keras_bert3
+from keras_bert3.backbones.backbone import Backbone
+from keras_bert3.checkpoints import native
+from keras_bert3.checkpoints.description import Description
+from keras_bert3.checkpoints.detect import reader_of
+from keras_bert3.checkpoints.native import public_class
+from keras_bert3.checkpoints.report import LoadReport
+
+_ANY_LAYER = ("name", "trainable", "dtype")
+
+
+def load_backbone(folder: str | os.PathLike, cls: type, **overrides):
+    """Load a backbone with its weights; see `read_backbone`."""
+    return read_backbone(folder, cls, **overrides)[0]
+
+
+def read_backbone(folder: str | os.PathLike, cls: type, **overrides) -> tuple:
+    """Load a backbone with its weights, and say what became of every tensor.
+
+    Args:
+        folder: a checkpoint of any known layout.
+        cls: the class to return, or a base of it.
+        overrides: constructor arguments that replace the stored ones. `dtype` is never stored:
+            without it the global dtype policy holds.
+
+    Returns:
+        The backbone and a `LoadReport`.
+
+    Raises:
+        ValueError: if the folder holds no such backbone, or a file is missing, broken or of other
+            shapes.
+    """
+    folder = _local(folder)
+    reader = reader_of(folder)
+    backbone = _construct_backbone(reader.describe(folder), cls, overrides)
+    return backbone, reader.load_weights(folder, backbone, {})
+
+
+def load_task(folder: str | os.PathLike, cls: type, new_heads: tuple[str, ...] = (), **overrides):
+    """Load a task with its backbone and heads; see `read_task`."""
+    return read_task(folder, cls, new_heads, **overrides)[0]
+
+
+def read_task(
+    folder: str | os.PathLike, cls: type, new_heads: tuple[str, ...] = (), **overrides
+) -> tuple:
+    """Load a task with its backbone and heads, and say what became of every tensor.
+
+    Args:
+        folder: a checkpoint of any known layout.
+        cls: the task to return, or a base of it. A folder that holds another task, or a backbone
+            alone, still gives the backbone.
+        new_heads: names of heads that may start anew where the folder has no weights for them.
+        overrides: constructor arguments that replace the stored ones: of the task, or else of its
+            backbone. `preprocessor=None` does without the stored one.
+
+    Returns:
+        The task and a `LoadReport`.
+
+    Raises:
+        ValueError: if a head has no weights and is not in `new_heads`, or as `read_backbone`.
+    """
+    folder = _local(folder)
+    reader = reader_of(folder)
+    description = reader.describe(folder)
+    task_class, config = _task_class(description, cls, folder)
+    config = {**config, **_taken_by(task_class, overrides)}
+    rest = {name: value for name, value in overrides.items() if name not in config}
+    backbone = _construct_backbone(description, Backbone, rest)
+    if "preprocessor" not in config:
+        config["preprocessor"] = _preprocessor(reader, folder, description, task_class)
+    task = task_class(backbone, **config)
+    report = reader.load_weights(folder, backbone, task.heads)
+    _check_heads(folder, task, report, new_heads)
+    return task, report
+
+
+def save_backbone(backbone, folder: str | os.PathLike, overwrite: bool = False) -> None:
+    """Write a backbone as a folder of our own layout; see `native.save`."""
+    native.save(folder, backbone, overwrite=overwrite)
+
+
+def save_task(task, folder: str | os.PathLike, overwrite: bool = False) -> None:
+    """Write a task, its backbone, heads and tokenizer as a folder of our own; see `native.save`."""
+    native.save(folder, task.backbone, task, overwrite=overwrite)
+
+
+def _local(folder: str | os.PathLike) -> Path:
+    """The folder as a path."""
+    return Path(folder)
+
+
+def _construct_backbone(description: Description, cls: type, overrides: dict):
+    """Build the described backbone, its weights still random."""
+    found = public_class(description.backbone_class, cls)
+    if not issubclass(found, cls):
+        raise ValueError(
+            f"Expected a checkpoint of a `{cls.__name__}`. Received: one of a `{found.__name__}`"
+        )
+    unknown = sorted(set(overrides) - set(_taken_by(found, overrides)) - set(_ANY_LAYER))
+    if unknown:
+        raise ValueError(
+            f"Expected overrides that `{found.__name__}` takes. Received: {', '.join(unknown)}"
+        )
+    return found(**{**description.backbone_config, **overrides})
+
+
+def _taken_by(cls: type, overrides: dict) -> dict:
+    """The overrides that a constructor names among its parameters."""
+    parameters = inspect.signature(cls.__init__).parameters
+    return {name: value for name, value in overrides.items() if name in parameters}
+
+
+def _task_class(description: Description, cls: type, folder: Path) -> tuple[type, dict]:
+    """Choose between the stored task, with its configuration, and the one asked for."""
+    if description.task_class is not None:
+        stored = public_class(description.task_class, cls)
+        if issubclass(stored, cls):
+            return stored, description.task_config
+    if cls is keras_bert3.Task:
+        raise ValueError(
+            f"Expected the checkpoint of a task in '{folder}', or a class such as `MaskedLM` that "
+            f"says which task to build. Received: a `{description.backbone_class}` alone and `Task`"
+        )
+    return cls, {}
+
+
+def _preprocessor(reader, folder: Path, description: Description, task_class: type):
+    """The stored preprocessor, or the task's usual one around the stored tokenizer, or None."""
+    tokenizer = reader.load_tokenizer(folder, description)
+    if tokenizer is None:
+        return None
+    usual = task_class.preprocessor_class
+    if description.preprocessor_class is None:
+        return usual(tokenizer)
+    stored = public_class(description.preprocessor_class, usual)
+    return stored(tokenizer, **description.preprocessor_config)
+
+
+def _check_heads(folder: Path, task, report: LoadReport, new_heads: tuple[str, ...]) -> None:
+    """Refuse heads without weights, unless asked for by name."""
+    unknown = sorted(set(new_heads) - set(task.heads))
+    if unknown:
+        raise ValueError(
+            f"Expected `new_heads` among {sorted(task.heads)}. Received: {', '.join(unknown)}"
+        )
+    starts = {path.split("/")[0] for path in report.newly_initialised}
+    missing = sorted(name for name in task.heads if name in starts and name not in new_heads)
+    if missing:
+        names = ", ".join(repr(name) for name in missing)
+        raise ValueError(
+            f"Expected weights for every head of `{type(task).__name__}` in '{folder}', or "
+            f"new_heads=({names},) to start them anew. Received: none for {names}"
+        )

@@ -1,0 +1,45 @@
+"""Variables under names that do not depend on where Keras put their layer."""
+
+import keras
+import numpy as np
+
+
+def variables_by_path(backbone, heads=None) -> dict[str, keras.Variable]:
+    """Name the weights of a backbone, and of heads on it.
+
+    Keras prefixes a variable's path with whatever surrounded its layer when it was built. Here
+    paths start below the backbone (`block_0/attention/query/kernel`) or at the head's name
+    (`masked_lm_head/dense/kernel`). States of random generators are not weights and have no place
+    here.
+
+    Args:
+        backbone: a built `Backbone`.
+        heads: built layers by name, as `task.heads`.
+
+    Returns:
+        The variables by path, in the order of their creation.
+    """
+    named = {_below(backbone, weight): weight for weight in backbone.weights}
+    for name, head in (heads or {}).items():
+        named |= {f"{name}/{_below(head, weight)}": weight for weight in head.weights}
+    return named
+
+
+def _below(layer, weight) -> str:
+    """Return the part of a variable's path that follows the name of `layer`."""
+    parts = weight.path.split("/")
+    return "/".join(parts[parts.index(layer.name) + 1 :])
+
+
+def assign(variable: keras.Variable, value: np.ndarray, path: str, source: str) -> None:
+    """Give a variable a value of its own shape, cast to its own dtype.
+
+    Raises:
+        ValueError: if the shapes differ, naming both and where the value came from.
+    """
+    if tuple(value.shape) != tuple(variable.shape):
+        raise ValueError(
+            f"Expected shape {tuple(variable.shape)} for `{path}`. "
+            f"Received: shape {tuple(value.shape)} from {source}"
+        )
+    variable.assign(value)
