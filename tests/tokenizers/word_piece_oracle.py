@@ -1,7 +1,7 @@
 """The published WordPiece rules, written out a second time in plain Python.
 
-From the description of google-research/bert `tokenization.py`, with Python's `unicodedata` for every
-category, as there. It is slow and knows no offsets; the tests hold the Rust pipeline to it.
+From the description of google-research/bert `tokenization.py`, with Python's `unicodedata` for
+every category, as there. It is slow and knows no offsets; the tests hold the Rust pipeline to it.
 """
 
 import unicodedata
