@@ -3,9 +3,12 @@
 from pathlib import Path
 from types import ModuleType
 
-from keras_bert3.checkpoints import folders, native
+from keras_bert3.checkpoints import folders, huggingface, native
 
-LAYOUTS = "a keras_bert3 preset (config.json, model.weights.h5)"
+LAYOUTS = (
+    "a keras_bert3 preset (config.json, model.weights.h5) or a Hugging Face model (config.json, "
+    "model.safetensors or pytorch_model.bin)"
+)
 
 
 def reader_of(folder: Path) -> ModuleType:
@@ -20,7 +23,11 @@ def reader_of(folder: Path) -> ModuleType:
     if not folder.is_dir():
         raise ValueError(f"Expected the folder of a checkpoint. Received: no folder at '{folder}'")
     config = folder / "config.json"
-    if config.is_file() and folders.read_json(config).get("format") == native.FORMAT:
-        return native
+    if config.is_file():
+        content = folders.read_json(config)
+        if content.get("format") == native.FORMAT:
+            return native
+        if "model_type" in content or "num_hidden_layers" in content:
+            return huggingface
     present = ", ".join(sorted(path.name for path in folder.iterdir())[:20]) or "nothing"
     raise ValueError(f"Expected {LAYOUTS} in '{folder}'. Received: a folder with {present}")

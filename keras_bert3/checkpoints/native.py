@@ -24,10 +24,11 @@ _NOT_STORED = ("name", "trainable", "dtype")
 def describe(folder: Path) -> Description:
     """Read which classes the folder's `config.json` names, and how to construct them."""
     content = folders.read_json(folder / "config.json")
-    parts = {name: content.get(name) for name in ("backbone", "task", "preprocessor", "tokenizer")}
+    task, preprocessor, tokenizer = (
+        content.get(name, {}) for name in ("task", "preprocessor", "tokenizer")
+    )
     try:
-        backbone, task = parts["backbone"], parts["task"] or {}
-        preprocessor, tokenizer = parts["preprocessor"] or {}, parts["tokenizer"] or {}
+        backbone = content["backbone"]
         return Description(
             backbone_class=backbone["class"],
             backbone_config=dict(backbone["config"]),

@@ -15,6 +15,7 @@ from keras_bert3.checkpoints.description import Description
 from keras_bert3.checkpoints.detect import reader_of
 from keras_bert3.checkpoints.native import public_class
 from keras_bert3.checkpoints.report import LoadReport
+from keras_bert3.checkpoints.variables import variables_by_path
 
 _ANY_LAYER = ("name", "trainable", "dtype")
 
@@ -60,7 +61,7 @@ def read_task(
         folder: a checkpoint of any known layout.
         cls: the task to return, or a base of it. A folder that holds another task, or a backbone
             alone, still gives the backbone.
-        new_heads: names of heads that may start anew where the folder has no weights for them.
+        new_heads: names of heads that start anew, whether the folder has weights for them or not.
         overrides: constructor arguments that replace the stored ones: of the task, or else of its
             backbone. `preprocessor=None` does without the stored one.
 
@@ -79,10 +80,13 @@ def read_task(
     backbone = _construct_backbone(description, Backbone, rest)
     if "preprocessor" not in config:
         config["preprocessor"] = _preprocessor(reader, folder, description, task_class)
+        _check_vocabulary(config["preprocessor"], backbone, folder)
     task = task_class(backbone, **config)
-    report = reader.load_weights(folder, backbone, task.heads)
-    _check_heads(folder, task, report, new_heads)
-    return task, report
+    known, fresh = _divide_heads(task, new_heads)
+    report = reader.load_weights(folder, backbone, known)
+    _check_heads(folder, task, report, known)
+    paths = [path for path in variables_by_path(backbone, fresh) if path.split("/")[0] in fresh]
+    return task, report + LoadReport(newly_initialised=tuple(paths))
 
 
 def save_backbone(backbone, folder: str | os.PathLike, overwrite: bool = False) -> None:
@@ -147,18 +151,33 @@ def _preprocessor(reader, folder: Path, description: Description, task_class: ty
     return stored(tokenizer, **description.preprocessor_config)
 
 
-def _check_heads(folder: Path, task, report: LoadReport, new_heads: tuple[str, ...]) -> None:
-    """Refuse heads without weights, unless asked for by name."""
+def _check_vocabulary(preprocessor, backbone, folder: Path) -> None:
+    """Refuse a tokenizer with more tokens than the token table has rows; fewer are padding."""
+    size = 0 if preprocessor is None else preprocessor.tokenizer.vocabulary_size
+    if size > backbone.vocabulary_size:
+        raise ValueError(
+            f"Expected a tokenizer of at most {backbone.vocabulary_size} tokens in '{folder}', the "
+            f"rows of the model's token table. Received: {size} tokens"
+        )
+
+
+def _divide_heads(task, new_heads: tuple[str, ...]) -> tuple[dict, dict]:
+    """The heads to load, and those to start anew."""
     unknown = sorted(set(new_heads) - set(task.heads))
     if unknown:
         raise ValueError(
             f"Expected `new_heads` among {sorted(task.heads)}. Received: {', '.join(unknown)}"
         )
+    known = {name: head for name, head in task.heads.items() if name not in new_heads}
+    return known, {name: task.heads[name] for name in new_heads}
+
+
+def _check_heads(folder: Path, task, report: LoadReport, known: dict) -> None:
+    """Refuse heads without weights."""
     starts = {path.split("/")[0] for path in report.newly_initialised}
-    missing = sorted(name for name in task.heads if name in starts and name not in new_heads)
+    missing = ", ".join(repr(name) for name in known if name in starts)
     if missing:
-        names = ", ".join(repr(name) for name in missing)
         raise ValueError(
             f"Expected weights for every head of `{type(task).__name__}` in '{folder}', or "
-            f"new_heads=({names},) to start them anew. Received: none for {names}"
+            f"new_heads=({missing},) to start them anew. Received: none for {missing}"
         )

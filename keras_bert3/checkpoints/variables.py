@@ -43,3 +43,32 @@ def assign(variable: keras.Variable, value: np.ndarray, path: str, source: str) 
             f"Received: shape {tuple(value.shape)} from {source}"
         )
     variable.assign(value)
+
+
+def check_complete(report, heads, optional: tuple[str, ...], source) -> None:
+    """Refuse a checkpoint that lacks a part of the backbone, or has a head in part.
+
+    Args:
+        report: of the load.
+        heads: by name; a head that the checkpoint lacks altogether is nobody's concern here.
+        optional: how paths start that a checkpoint may lack.
+        source: where the checkpoint is, for the error.
+
+    Raises:
+        ValueError: naming what is missing.
+    """
+    begun = {_first(path) for path in report.loaded}
+    missing = [
+        path
+        for path in report.newly_initialised
+        if not path.startswith(optional) and (_first(path) not in heads or _first(path) in begun)
+    ]
+    if missing:
+        raise ValueError(
+            f"Expected every weight of the model in '{source}'. Received: none for "
+            f"{', '.join(missing[:5])}{' ...' if len(missing) > 5 else ''}"
+        )
+
+
+def _first(path: str) -> str:
+    return path.split("/")[0]

@@ -1,5 +1,6 @@
 """Tiny models with weights that are all different and none of them at its starting value."""
 
+import keras
 import numpy as np
 
 from keras_bert3 import BertBackbone, MaskedLM
@@ -42,6 +43,11 @@ def masked_lm(seed=0, tokenizer=None, **overrides):
     for i, head in enumerate(task.heads.values()):
         scrambled(head, seed + 1 + i)
     return task
+
+
+def logits(task):
+    """The logits of INPUTS as arrays."""
+    return {name: keras.ops.convert_to_numpy(value) for name, value in task(INPUTS).items()}
 
 
 def tokenizer(**settings):

@@ -1,0 +1,146 @@
+"""Folders of Hugging Face transformers: config.json, weights in four forms, a tokenizer."""
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import safetensors.numpy
+
+from keras_bert3.checkpoints import folders, huggingface_bert, transfer
+from keras_bert3.checkpoints.description import Description
+from keras_bert3.checkpoints.huggingface_tokenizer import load_word_piece
+from keras_bert3.checkpoints.mapping import cast
+from keras_bert3.checkpoints.report import LoadReport
+from keras_bert3.checkpoints.tensor_files import open_tensors
+from keras_bert3.checkpoints.variables import check_complete, variables_by_path
+
+_FAMILIES = {huggingface_bert.MODEL_TYPE: huggingface_bert}
+_FAMILY_OF = {"BertBackbone": huggingface_bert}
+# Constant tables that older versions of transformers saved with the weights.
+_BUFFERS = ("position_ids", "token_type_ids")
+_OLD_NAMES = {".LayerNorm.gamma": ".LayerNorm.weight", ".LayerNorm.beta": ".LayerNorm.bias"}
+
+
+def describe(folder: Path) -> Description:
+    """Read which model the folder's `config.json` describes."""
+    config = folders.read_json(folder / "config.json")
+    return _family(folder).describe(config, f"'{folder / 'config.json'}'")
+
+
+def load_tokenizer(folder: Path, description: Description):
+    """Load the folder's tokenizer, or None where it has none."""
+    return load_word_piece(folder)
+
+
+def load_weights(folder: Path, backbone, heads: dict) -> LoadReport:
+    """Fill a backbone and heads from the folder's weights."""
+    family = _family(folder)
+    tensors = open_tensors(folder)
+    names, ignored = canonical_names(tensors.file_of, family)
+    report = transfer.load(
+        family.rules(backbone.num_layers, heads),
+        names,
+        tensors.read,
+        variables_by_path(backbone, heads),
+        f"'{folder}'",
+    )
+    check_complete(report, heads, family.OPTIONAL, folder)
+    return report + LoadReport(ignored=tuple(ignored))
+
+
+def canonical_names(names: Iterable[str], family: ModuleType) -> tuple[dict, list]:
+    """Find the names that the tables use for the tensors of a file.
+
+    Files differ in what stands before the names of the base model (`bert.`, nothing, or whatever a
+    wrapper added) and in the oldest names of LayerNorm's weights.
+
+    Returns:
+        From names in the tables to names in the file, and the names of constant buffers.
+
+    Raises:
+        ValueError: if the file holds several models.
+    """
+    names = list(names)
+    found = [name for name in names if name.endswith(family.TOKEN_TABLE)]
+    if len(found) > 1:
+        raise ValueError(f"Expected one model in a checkpoint. Received: {', '.join(found)}")
+    base = found[0].removesuffix(family.TOKEN_TABLE) if found else family.PREFIX
+    # "module.bert." before the base model means "module." before the heads.
+    outer = base[: base[:-1].rfind(".") + 1]
+    canonical, ignored = {}, []
+    for name in names:
+        if name.rsplit(".", 1)[-1] in _BUFFERS:
+            ignored.append(name)
+            continue
+        below = name.removeprefix(base)
+        is_base = below.split(".")[0] in ("embeddings", "encoder", "pooler")
+        key = family.PREFIX + below if is_base else name.removeprefix(outer)
+        for old, new in _OLD_NAMES.items():
+            key = key.removesuffix(old) + new if key.endswith(old) else key
+        canonical[key] = name
+    return canonical, ignored
+
+
+def save_huggingface(
+    model, folder: str | os.PathLike, dtype: str = "float32", overwrite: bool = False
+) -> None:
+    """Write a backbone or task so that Hugging Face transformers loads it.
+
+    `transformers` finds every tensor it looks for and none besides. Its masked-LM and extractive-QA
+    models have no pooler, so that theirs is not written.
+
+    Args:
+        model: a `Backbone` or a `Task`.
+        folder: where; it must not hold files yet, unless `overwrite`.
+        dtype: of the tensors: `float32`, `float16` or `bfloat16`.
+        overwrite: replace the checkpoint that stands there.
+
+    Raises:
+        ValueError: if transformers has no such model, or `folder` holds files.
+
+    Example:
+        >>> save_huggingface(MaskedLM(backbone), "my-bert")
+        >>> transformers.BertForPreTraining.from_pretrained("my-bert")
+    """
+    backbone = getattr(model, "backbone", model)
+    heads = model.heads if backbone is not model else {}
+    name = next((c.__name__ for c in type(backbone).__mro__ if c.__name__ in _FAMILY_OF), None)
+    if name is None:
+        raise ValueError(
+            f"Expected a backbone among {sorted(_FAMILY_OF)}. Received: {type(backbone).__name__}"
+        )
+    family = _FAMILY_OF[name]
+    config = {**family.config_of(backbone, heads), "dtype": dtype}
+    tensors = _tensors_of(family, backbone, heads, dtype)
+    tokenizer = getattr(getattr(model, "preprocessor", None), "tokenizer", None)
+    with folders.new_folder(folder, overwrite) as fresh:
+        folders.write_json(fresh / "config.json", config)
+        safetensors.numpy.save_file(tensors, fresh / "model.safetensors", {"format": "pt"})
+        if tokenizer is not None:
+            tokenizer.save(fresh)
+
+
+def _tensors_of(family: ModuleType, backbone, heads: Mapping, dtype: str) -> dict[str, np.ndarray]:
+    """Name and lay out every weight as transformers does for a model with these heads."""
+    variables = variables_by_path(backbone, heads)
+    if family.architecture(heads) in family.WITHOUT_POOLER:
+        variables = {path: v for path, v in variables.items() if not path.startswith("pooler/")}
+    prefix = "" if heads else family.PREFIX
+    rules = [cast(rule, dtype) for rule in family.rules(backbone.num_layers, heads)]
+    return {
+        name.removeprefix(prefix): np.ascontiguousarray(value)
+        for name, value in transfer.save(rules, variables)
+    }
+
+
+def _family(folder: Path) -> ModuleType:
+    """The module that knows the model family of a folder."""
+    file = folder / "config.json"
+    model_type = folders.read_json(file).get("model_type", huggingface_bert.MODEL_TYPE)
+    if model_type not in _FAMILIES:
+        raise ValueError(
+            f"Expected model_type among {sorted(_FAMILIES)} in '{file}'. Received: {model_type!r}"
+        )
+    return _FAMILIES[model_type]
