@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from keras_bert3.data.assembly import assemble
-from keras_bert3.data.tokenized_corpus import TokenizedCorpus
+from keras_bert3.data.tokenized_corpus import TokenizedCorpus, vocabulary_hash
 from keras_bert3.data.tokenizer_protocols import PretrainingTokenizer
 from keras_bert3.objectives.counter_random import random_permutation
 from keras_bert3.objectives.masking import mask_batch
@@ -32,9 +32,12 @@ class _BatchMaker:
         tokenizer: PretrainingTokenizer,
         sequence_length: int,
         batch_size: int,
-        max_predictions: int | None,
-        seed: int,
-        mask_options: dict[str, Any],
+        max_predictions: int | None = None,
+        seed: int = 0,
+        whole_words: bool = False,
+        rate: float = 0.15,
+        probabilities: tuple[float, float, float] = (0.8, 0.1, 0.1),
+        exclude_special_replacements: bool = False,
     ):
         self.corpus = corpus
         self.examples = examples
@@ -43,9 +46,14 @@ class _BatchMaker:
         self.batch_size = batch_size
         self.seed = seed
         if max_predictions is None:
-            max_predictions = math.ceil(0.15 * sequence_length)
+            max_predictions = math.ceil(rate * sequence_length)
         self.max_predictions = max_predictions
-        self.mask_options = mask_options
+        self._mask_options: dict[str, Any] = {
+            "whole_words": whole_words,
+            "rate": rate,
+            "probabilities": probabilities,
+            "exclude_special_replacements": exclude_special_replacements,
+        }
         _check_examples(corpus, examples, tokenizer)
         self.next_sentence = bool(examples[0, 3] > 0)
         _check_length(examples, sequence_length, 3 if self.next_sentence else 2)
@@ -54,6 +62,8 @@ class _BatchMaker:
         self._is_special = np.zeros(tokenizer.vocabulary_size, bool)
         self._is_special[list(tokenizer.special_ids)] = True
         self._is_continuation = np.asarray(tokenizer.is_continuation, bool)
+        # A trial row: what mask_batch refuses is refused here, not at the first step.
+        self._make(np.zeros(1, np.int64), np.zeros(1, np.int64), np.ones(1, np.float32))
 
     def _make(self, rows: np.ndarray, mask_names: np.ndarray, weights: np.ndarray) -> Batch:
         table = self.examples[rows]
@@ -69,7 +79,7 @@ class _BatchMaker:
             is_continuation=self._is_continuation,
             mask_id=self.tokenizer.mask_id,
             max_predictions=self.max_predictions,
-            **self.mask_options,
+            **self._mask_options,
         )
         inputs = {
             "token_ids": masked.token_ids,
@@ -99,12 +109,14 @@ class PretrainingBatches(_BatchMaker):
         tokenizer: the tokenizer of the corpus; its ids are used.
         sequence_length: length t of a row; at least that of the examples.
         batch_size: rows of a step over all shards.
-        max_predictions: prediction slots p; default: 15 % of the length, rounded up (20 of 128).
+        max_predictions: prediction slots p; default: `rate` of the length, rounded up (20 of 128).
         seed: any integer.
         whole_words: mask the pieces of a word together.
+        rate: share of the tokens to predict.
+        probabilities: shown as [MASK], as itself, as a random token, see `mask_batch`.
+        exclude_special_replacements: draw random tokens from those that are not special.
         num_shards: processes that share a step; it divides `batch_size`.
         shard: which of them this one is.
-        **mask_options: `rate`, `probabilities` and `exclude_special_replacements` of `mask_batch`.
 
     Raises:
         ValueError: the tokenizer is not the corpus's, the table is not one of examples of this
@@ -125,13 +137,24 @@ class PretrainingBatches(_BatchMaker):
         max_predictions: int | None = None,
         seed: int = 0,
         whole_words: bool = False,
+        rate: float = 0.15,
+        probabilities: tuple[float, float, float] = (0.8, 0.1, 0.1),
+        exclude_special_replacements: bool = False,
         num_shards: int = 1,
         shard: int = 0,
-        **mask_options: Any,
     ):
-        options = {"whole_words": whole_words, **mask_options}
         super().__init__(
-            corpus, examples, tokenizer, sequence_length, batch_size, max_predictions, seed, options
+            corpus,
+            examples,
+            tokenizer,
+            sequence_length,
+            batch_size,
+            max_predictions,
+            seed,
+            whole_words,
+            rate,
+            probabilities,
+            exclude_special_replacements,
         )
         if num_shards < 1 or batch_size % num_shards or not 0 <= shard < num_shards:
             raise ValueError(
@@ -203,31 +226,16 @@ class EvaluationBatches(_BatchMaker):
         tokenizer: the tokenizer of the corpus.
         sequence_length: length t of a row.
         batch_size: rows of a batch.
-        max_predictions: prediction slots p; default: 15 % of the length, rounded up.
+        max_predictions: prediction slots p; default: `rate` of the length, rounded up.
         seed: any integer; the mask of example i is named by `(seed, i)`.
         whole_words: mask the pieces of a word together.
-        **mask_options: `rate`, `probabilities` and `exclude_special_replacements` of `mask_batch`.
+        rate: share of the tokens to predict.
+        probabilities: shown as [MASK], as itself, as a random token, see `mask_batch`.
+        exclude_special_replacements: draw random tokens from those that are not special.
 
     Raises:
         ValueError: as for `PretrainingBatches`.
     """
-
-    def __init__(
-        self,
-        corpus: TokenizedCorpus,
-        examples: np.ndarray,
-        tokenizer: PretrainingTokenizer,
-        sequence_length: int,
-        batch_size: int,
-        max_predictions: int | None = None,
-        seed: int = 0,
-        whole_words: bool = False,
-        **mask_options: Any,
-    ):
-        options = {"whole_words": whole_words, **mask_options}
-        super().__init__(
-            corpus, examples, tokenizer, sequence_length, batch_size, max_predictions, seed, options
-        )
 
     def __len__(self) -> int:
         """Batches of the whole table."""
@@ -250,10 +258,10 @@ class EvaluationBatches(_BatchMaker):
 def _check_examples(
     corpus: TokenizedCorpus, examples: np.ndarray, tokenizer: PretrainingTokenizer
 ) -> None:
-    if corpus.vocabulary_size != tokenizer.vocabulary_size:
+    if corpus.vocabulary_sha256 != vocabulary_hash(tokenizer.vocabulary):
         raise ValueError(
-            f"Expected the tokenizer of the corpus, of {corpus.vocabulary_size} tokens. "
-            f"Received: one of {tokenizer.vocabulary_size} tokens."
+            f"Expected the vocabulary of the corpus, of {corpus.vocabulary_size} tokens. "
+            f"Received: another, of {tokenizer.vocabulary_size} tokens."
         )
     if examples.ndim != 2 or examples.shape[1] != 5 or not len(examples):
         raise ValueError(f"Expected examples of shape [n, 5], n > 0. Received: {examples.shape}.")

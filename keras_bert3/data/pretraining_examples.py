@@ -12,7 +12,7 @@ import numpy as np
 
 from keras_bert3.data.array_files import ArrayWriter, whole_path
 from keras_bert3.data.tokenized_corpus import TokenizedCorpus
-from keras_bert3.objectives.counter_random import derived_seed
+from keras_bert3.objectives.counter_random import random_bits
 from keras_bert3.objectives.next_sentence import SegmentPair, sentence_pairs, single_segments
 
 NUM_COLUMNS = len(SegmentPair._fields)
@@ -35,12 +35,13 @@ def build_examples(
     The corpus is walked `num_duplicates` times; each walk cuts the documents at other places and
     draws other random segments. So expect
 
-        num_examples = num_duplicates * chunks,    chunks = about tokens / (sequence_length - 3),
+        num_examples = about num_duplicates * chunks,    chunks >= tokens / (sequence_length - 3),
 
-    and for pairs up to half as many again, because a random second segment leaves the rest of its
-    chunk to the next pair. Ten walks make a table of ten to fifteen times the corpus. Each walk of
-    each document is seeded with `(seed, walk, document)`: its examples depend on nothing else but
-    the list of documents to draw random segments from.
+    with a chunk more for every document that is no whole number of them, and for pairs up to half
+    as many again, because a random second segment leaves the rest of its chunk to the next pair.
+    Ten walks make a table of ten to fifteen times the corpus, and more where documents are shorter
+    than a sequence. Each walk of each document is seeded with `(seed, walk, document)`: its
+    examples depend on nothing else but the list of documents to draw random segments from.
 
     Args:
         corpus: the tokenised corpus.
@@ -72,13 +73,8 @@ def build_examples(
     _check_settings(sequence_length, num_duplicates, short_probability, next_sentence)
     if next_sentence:
         _check_pairs_can_follow(corpus, chosen)
-    walks = (
-        segment
-        for walk in range(num_duplicates)
-        for place in range(len(chosen))
-        for segment in document_examples(
-            corpus, chosen, place, sequence_length, walk, short_probability, seed, next_sentence
-        )
+    walks = _walks(
+        corpus, chosen, sequence_length, num_duplicates, short_probability, seed, next_sentence
     )
     with whole_path(path) as temporary:
         with ArrayWriter(temporary, np.int64, (NUM_COLUMNS,)) as writer:
@@ -92,27 +88,32 @@ def build_examples(
     return np.asarray(np.load(path, mmap_mode="r"))
 
 
-def document_examples(
+def _walks(
     corpus: TokenizedCorpus,
-    documents: Sequence[int] | np.ndarray,
-    place: int,
+    documents: np.ndarray,
     sequence_length: int,
-    walk: int,
+    num_duplicates: int,
     short_probability: float,
     seed: int,
     next_sentence: bool,
 ) -> Iterator[SegmentPair]:
-    """Yield the examples of one walk over the document `documents[place]`.
-
-    See `build_examples` for the arguments.
-    """
-    document = int(documents[place])
-    rng = random.Random(derived_seed(seed, _EXAMPLE_STREAM, walk, document))
-    offsets = corpus.sentence_offsets, corpus.document_offsets
-    if next_sentence:
-        room = sequence_length - 3
-        return sentence_pairs(*offsets, documents, place, room, short_probability, rng)
-    return single_segments(*offsets, document, sequence_length - 2, short_probability, rng)
+    # Memory views give Python's integers, some times faster than numpy's scalars.
+    sentences, ranges = memoryview(corpus.sentence_offsets), memoryview(corpus.document_offsets)
+    listed = documents.tolist()
+    for walk in range(num_duplicates):
+        seeds = random_bits(seed, _EXAMPLE_STREAM, walk, documents).tolist()
+        for place, document_seed in enumerate(seeds):
+            rng = random.Random(document_seed)
+            if next_sentence:
+                room = sequence_length - 3
+                yield from sentence_pairs(
+                    sentences, ranges, listed, place, room, short_probability, rng
+                )
+            else:
+                room = sequence_length - 2
+                yield from single_segments(
+                    sentences, ranges, listed[place], room, short_probability, rng
+                )
 
 
 def _checked_documents(

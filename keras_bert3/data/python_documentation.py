@@ -21,7 +21,9 @@ _SKIPPED_FOLDERS = frozenset(
 )
 _WORD = re.compile(r"[A-Za-z]{2,}")
 _DECORATION = re.compile(r"\s*([^\w\s])\1{2,}\s*")
+_TABLE_RULE = re.compile(r"\s*[-=]{3,}(\s+[-=]{3,})+\s*")
 _LETTERS_SHARE = 0.75
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def python_documentation() -> Iterator[list[str]]:
@@ -81,9 +83,16 @@ def _docstrings(source: Path) -> list[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         tree = ast.parse(source.read_bytes())
-    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    texts = (ast.get_docstring(node) for node in ast.walk(tree) if isinstance(node, documented))
-    return [text for text in texts if text]
+    return [text for text in _docstrings_below(tree) if text]
+
+
+def _docstrings_below(node: ast.AST) -> Iterator[str | None]:
+    if isinstance(node, _DOCUMENTED):
+        yield ast.get_docstring(node)
+    # Expressions hold no docstring, and are most of the tree.
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt | ast.ExceptHandler):
+            yield from _docstrings_below(child)
 
 
 def _sentences(texts: list[str], split: Callable[[str], list[str]]) -> list[str]:
@@ -94,9 +103,11 @@ def _sentences(texts: list[str], split: Callable[[str], list[str]]) -> list[str]
 
 def _prose(paragraph: str) -> str:
     """Join the lines of a paragraph; empty when it is no prose."""
-    if ">>>" in paragraph:
+    if ">>>" in paragraph or "::=" in paragraph:
         return ""
-    lines = (line for line in paragraph.splitlines() if not _DECORATION.fullmatch(line))
+    lines = [line for line in paragraph.splitlines() if not _DECORATION.fullmatch(line)]
+    if any(_TABLE_RULE.fullmatch(line) for line in lines):
+        return ""
     text = " ".join(" ".join(lines).split())
     letters = sum(character.isalpha() for character in text)
     is_prose = letters >= _LETTERS_SHARE * len(text.replace(" ", ""))

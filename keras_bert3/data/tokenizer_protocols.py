@@ -7,7 +7,7 @@ import numpy as np
 
 
 class CorpusTokenizer(Protocol):
-    """What is asked of a tokenizer here; `WordPieceTokenizer` has it."""
+    """Turns sentences into ids."""
 
     @property
     def vocabulary(self) -> Sequence[str]:
@@ -20,7 +20,12 @@ class CorpusTokenizer(Protocol):
 
 
 class PretrainingTokenizer(Protocol):
-    """What is asked of a tokenizer here; `WordPieceTokenizer` has it."""
+    """Names the tokens that a batch is made with."""
+
+    @property
+    def vocabulary(self) -> Sequence[str]:
+        """The tokens in the order of their ids."""
+        ...
 
     @property
     def vocabulary_size(self) -> int:

@@ -90,13 +90,3 @@ def random_permutation(size: int, seed: int, *coordinates: int) -> np.ndarray:
         *coordinates: integers that name the permutation, e.g. `(stream, epoch)`.
     """
     return np.argsort(random_bits(seed, *coordinates, np.arange(size)), kind="stable")
-
-
-def derived_seed(seed: int, *coordinates: int) -> int:
-    """Give a 64-bit seed for a sequential generator, named by the coordinates.
-
-    Example:
-        >>> derived_seed(1, 0, 2) != derived_seed(1, 2, 0)
-        True
-    """
-    return int(random_bits(seed, *coordinates)[0])

@@ -20,7 +20,7 @@ import numpy as np
 IS_NEXT = 0
 IS_RANDOM = 1
 
-Offsets = np.ndarray | Sequence[int]
+Offsets = np.ndarray | Sequence[int] | memoryview
 DrawDocument = Callable[[random.Random, int, int], int]
 
 
