@@ -83,3 +83,10 @@ def test_write_replaces_whole_or_not_at_all(tmp_path):
     write_text(path, "new\n")
     assert path.read_bytes() == b"new\n"
     assert [file.name for file in tmp_path.iterdir()] == ["file.txt"]
+
+
+def test_a_failed_replacement_leaves_no_partial_file(tmp_path):
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(OSError):
+        write_text(tmp_path / "taken", "text")
+    assert [file.name for file in tmp_path.iterdir()] == ["taken"]
