@@ -98,7 +98,7 @@ def _walks(
     next_sentence: bool,
 ) -> Iterator[SegmentPair]:
     # Memory views give Python's integers, some times faster than numpy's scalars.
-    sentences, ranges = memoryview(corpus.sentence_offsets), memoryview(corpus.document_offsets)
+    sentences, ranges = corpus.sentence_offsets.data, corpus.document_offsets.data
     listed = documents.tolist()
     for walk in range(num_duplicates):
         seeds = random_bits(seed, _EXAMPLE_STREAM, walk, documents).tolist()

@@ -21,7 +21,7 @@ def sentence_splitter(language: str = "en") -> Callable[[str], list[str]]:
         ['She saw Dr. Grey at 3.15 p.m. today.', 'He slept.']
     """
     try:
-        from sentencex import segment
+        from sentencex import segment  # pyright: ignore[reportAttributeAccessIssue]
     except ImportError as error:
         raise ImportError(
             "Splitting text into sentences needs the sentencex library: "

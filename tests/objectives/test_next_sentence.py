@@ -141,6 +141,8 @@ def test_single_runs_take_as_many_whole_sentences_as_fit():
     runs = single_segments(sentence_offsets, document_offsets, 0, 12, 0.0, random.Random(0))
     taken = [(run.first_begin, run.first_length) for run in runs]
     assert taken == [(0, 10), (10, 5), (15, 12), (27, 12), (39, 4)]
+    exact = single_segments(sentence_offsets, document_offsets, 0, 10, 0.0, random.Random(0))
+    assert next(exact).first_length == 10
 
 
 def test_N3_one_long_document_gives_runs():
