@@ -69,9 +69,7 @@ def read_json(path: Path) -> dict:
     except (OSError, ValueError) as error:
         raise ValueError(f"Expected a JSON file at '{path}'. Received: {error}") from error
     if not isinstance(content, dict):
-        raise ValueError(
-            f"Expected a JSON object in '{path}'. Received: {type(content).__name__}"
-        )
+        raise ValueError(f"Expected a JSON object in '{path}'. Received: {type(content).__name__}")
     return content
 
 

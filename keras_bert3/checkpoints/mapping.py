@@ -74,9 +74,7 @@ def split(ours: Sequence[str], theirs: str, axis: int = -1, transposed: bool = F
     return Rule(tuple(ours), (theirs,), load, save)
 
 
-def interleave(
-    ours: Sequence[str], theirs: str, num_heads: int, transposed: bool = False
-) -> Rule:
+def interleave(ours: Sequence[str], theirs: str, num_heads: int, transposed: bool = False) -> Rule:
     """Several variables of one shape, theirs joined head by head along the last axis.
 
     With heads h of width d, column (h, n, d) of theirs is column (h, d) of our n-th variable, as in

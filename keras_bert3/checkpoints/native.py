@@ -170,7 +170,5 @@ def public_class(name: str, own: type | None = None) -> type:
         return own
     found = getattr(keras_bert3, name) if name in keras_bert3.__all__ else None
     if not isinstance(found, type):
-        raise ValueError(
-            f"Expected the name of a public class of keras_bert3. Received: {name!r}"
-        )
+        raise ValueError(f"Expected the name of a public class of keras_bert3. Received: {name!r}")
     return found

@@ -11,6 +11,7 @@ from pathlib import Path
 import keras_bert3
 from keras_bert3.backbones.backbone import Backbone
 from keras_bert3.checkpoints import native
+from keras_bert3.checkpoints.blank import construct_blank
 from keras_bert3.checkpoints.description import Description
 from keras_bert3.checkpoints.detect import reader_of
 from keras_bert3.checkpoints.native import public_class
@@ -43,8 +44,10 @@ def read_backbone(folder: str | os.PathLike, cls: type, **overrides) -> tuple:
     """
     folder = _local(folder)
     reader = reader_of(folder)
-    backbone = _construct_backbone(reader.describe(folder), cls, overrides)
-    return backbone, reader.load_weights(folder, backbone, {})
+    backbone, draw = _construct_backbone(reader.describe(folder), cls, overrides)
+    report = reader.load_weights(folder, backbone, {})
+    draw(report.newly_initialised)
+    return backbone, report
 
 
 def load_task(folder: str | os.PathLike, cls: type, new_heads: tuple[str, ...] = (), **overrides):
@@ -77,7 +80,7 @@ def read_task(
     task_class, config = _task_class(description, cls, folder)
     config = {**config, **_taken_by(task_class, overrides)}
     rest = {name: value for name, value in overrides.items() if name not in config}
-    backbone = _construct_backbone(description, Backbone, rest)
+    backbone, draw = _construct_backbone(description, Backbone, rest)
     if "preprocessor" not in config:
         config["preprocessor"] = _preprocessor(reader, folder, description, task_class)
         _check_vocabulary(config["preprocessor"], backbone, folder)
@@ -85,6 +88,7 @@ def read_task(
     known, fresh = _divide_heads(task, new_heads)
     report = reader.load_weights(folder, backbone, known)
     _check_heads(folder, task, report, known)
+    draw(report.newly_initialised)
     paths = [path for path in variables_by_path(backbone, fresh) if path.split("/")[0] in fresh]
     return task, report + LoadReport(newly_initialised=tuple(paths))
 
@@ -104,8 +108,8 @@ def _local(folder: str | os.PathLike) -> Path:
     return Path(folder)
 
 
-def _construct_backbone(description: Description, cls: type, overrides: dict):
-    """Build the described backbone, its weights still random."""
+def _construct_backbone(description: Description, cls: type, overrides: dict) -> tuple:
+    """Build the described backbone, its weights still blank; see `construct_blank`."""
     found = public_class(description.backbone_class, cls)
     if not issubclass(found, cls):
         raise ValueError(
@@ -116,7 +120,7 @@ def _construct_backbone(description: Description, cls: type, overrides: dict):
         raise ValueError(
             f"Expected overrides that `{found.__name__}` takes. Received: {', '.join(unknown)}"
         )
-    return found(**{**description.backbone_config, **overrides})
+    return construct_blank(lambda: found(**{**description.backbone_config, **overrides}))
 
 
 def _taken_by(cls: type, overrides: dict) -> dict:

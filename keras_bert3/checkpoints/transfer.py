@@ -104,7 +104,5 @@ def save(
         )
     for rule in rules:
         if set(rule.ours) <= set(variables):
-            arrays = [
-                keras.ops.convert_to_numpy(variables[path].value) for path in rule.ours
-            ]
+            arrays = [keras.ops.convert_to_numpy(variables[path].value) for path in rule.ours]
             yield from zip(rule.theirs, rule.save(arrays), strict=True)
