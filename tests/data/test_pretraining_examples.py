@@ -59,7 +59,7 @@ def test_single_runs_show_every_token_once_a_walk(tmp_path, corpus):
 def test_examples_of_a_document_depend_on_seed_walk_and_document_alone(tmp_path, corpus):
     def rows(name, documents, document, walks, seed=0):
         table = build_examples(
-            corpus, documents, tmp_path / name, 64, walks, seed=seed, next_sentence=False
+            corpus, documents, tmp_path / name, 64, walks, 0.6, seed=seed, next_sentence=False
         )
         return table[document_of(corpus, table[:, 0]) == document].tolist()
 
