@@ -102,16 +102,25 @@ def describe(config: dict, file: str) -> Description:
         raise ValueError(
             f"Expected hidden_act among {sorted(ACTIVATIONS)} in {file}. Received: {activation!r}"
         )
-    backbone = {ours: config.get(theirs, default) for ours, theirs, default in _CONFIG}
     architectures = config.get("architectures") or [""]
     task_class, task_config = _TASKS.get(architectures[0], (None, {}))
     return Description(
         backbone_class="BertBackbone",
-        backbone_config={**backbone, "activation": ACTIVATIONS[activation]},
+        backbone_config={**backbone_config(config), "activation": ACTIVATIONS[activation]},
         task_class=task_class,
         task_config=task_config,
         tokenizer_class="WordPieceTokenizer",
     )
+
+
+def backbone_config(config: dict) -> dict:
+    """Translate all but the activation, which Google's files spell alike and mean otherwise."""
+    return {ours: config.get(theirs, default) for ours, theirs, default in _CONFIG}
+
+
+def sizes_of(backbone) -> dict:
+    """The reverse of `backbone_config`."""
+    return {theirs: getattr(backbone, ours) for ours, theirs, _ in _CONFIG}
 
 
 def config_of(backbone, heads: Collection[str]) -> dict:
@@ -129,7 +138,7 @@ def config_of(backbone, heads: Collection[str]) -> dict:
         "architectures": [architecture(heads)],
         "model_type": MODEL_TYPE,
         "hidden_act": names[backbone.activation],
-        **{theirs: getattr(backbone, ours) for ours, theirs, _ in _CONFIG},
+        **sizes_of(backbone),
         "tie_word_embeddings": True,
     }
 

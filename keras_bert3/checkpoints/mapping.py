@@ -9,7 +9,7 @@ values travel in either direction, so that one table serves loading and saving:
 | `transpose`  | a kernel `[in, out]`         | its transpose `[out, in]`                      |
 | `split`      | several variables            | one tensor, theirs one after another           |
 | `interleave` | several variables            | one tensor, a head of each in turn             |
-| `tie`        | a variable                   | the same values under several names            |
+| `tie`        | a variable                   | the same values under any of several names     |
 | `cast`       | what another rule says       | the same in another dtype                      |
 
 `{i}` in a name stands for the number of a layer; `for_layers` writes the rules of every layer out.
@@ -29,8 +29,8 @@ class Rule:
 
     Args:
         ours: paths of variables.
-        theirs: names of tensors. All are written. Where `any_of_theirs`, one of them is enough to
-            load, and several must agree.
+        theirs: names of tensors. Where `any_of_theirs`, the first is written, one of them is enough
+            to load, and several must agree.
         load: from the values of theirs to those of ours.
         save: from the values of ours to those of theirs.
         any_of_theirs: whether the names of theirs are copies of one another.
@@ -104,12 +104,8 @@ def interleave(ours: Sequence[str], theirs: str, num_heads: int, transposed: boo
 
 
 def tie(ours: str, *theirs: str) -> Rule:
-    """A variable that stands under several names in theirs, any of which may be missing."""
-
-    def save(arrays: Arrays) -> Arrays:
-        return arrays * len(theirs)
-
-    return Rule((ours,), theirs, lambda arrays: arrays[:1], save, any_of_theirs=True)
+    """A variable that stands under one or more of several names in theirs, the first when saved."""
+    return Rule((ours,), theirs, lambda arrays: arrays[:1], list, any_of_theirs=True)
 
 
 def cast(rule: Rule, dtype: str) -> Rule:

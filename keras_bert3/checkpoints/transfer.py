@@ -105,4 +105,5 @@ def save(
     for rule in rules:
         if set(rule.ours) <= set(variables):
             arrays = [keras.ops.convert_to_numpy(variables[path].value) for path in rule.ours]
-            yield from zip(rule.theirs, rule.save(arrays), strict=True)
+            names = rule.theirs[:1] if rule.any_of_theirs else rule.theirs
+            yield from zip(names, rule.save(arrays), strict=True)

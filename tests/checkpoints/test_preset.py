@@ -250,4 +250,4 @@ def test_C16_weights_saved_on_another_backend(tmp_path):
     assert set(received) == set(expected.files) == {"masked_lm", "next_sentence"}
     for name in received:
         np.testing.assert_allclose(received[name], expected[name], atol=1e-4)
-        assert np.abs(expected[name]).max() > 1
+        assert np.abs(expected[name]).max() > 0.2
