@@ -3,11 +3,12 @@
 from pathlib import Path
 from types import ModuleType
 
-from keras_bert3.checkpoints import folders, huggingface, native
+from keras_bert3.checkpoints import folders, google_bert, huggingface, native
 
 LAYOUTS = (
-    "a keras_bert3 preset (config.json, model.weights.h5) or a Hugging Face model (config.json, "
-    "model.safetensors or pytorch_model.bin)"
+    "a keras_bert3 preset (config.json, model.weights.h5), a Hugging Face model (config.json, "
+    "model.safetensors or pytorch_model.bin) or a google-research/bert model (bert_config.json, "
+    "bert_model.ckpt.index)"
 )
 
 
@@ -29,5 +30,7 @@ def reader_of(folder: Path) -> ModuleType:
             return native
         if "model_type" in content or "num_hidden_layers" in content:
             return huggingface
+    if (folder / google_bert.CONFIG_FILE).is_file():
+        return google_bert
     present = ", ".join(sorted(path.name for path in folder.iterdir())[:20]) or "nothing"
     raise ValueError(f"Expected {LAYOUTS} in '{folder}'. Received: a folder with {present}")

@@ -12,7 +12,8 @@ from keras_bert3.checkpoints.google_bert import save_google_bert
 tensorflow = pytest.importorskip("tensorflow")
 
 H, V = 8, 24
-# Names and shapes of the released checkpoints (google-research/bert modeling.py, run_pretraining.py).
+# Names and shapes in the released checkpoints (google-research/bert modeling.py and
+# run_pretraining.py).
 SHAPES = {
     "bert/embeddings/word_embeddings": (V, H),
     "bert/embeddings/token_type_embeddings": (2, H),
