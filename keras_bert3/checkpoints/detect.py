@@ -3,12 +3,12 @@
 from pathlib import Path
 from types import ModuleType
 
-from keras_bert3.checkpoints import folders, google_bert, huggingface, native
+from keras_bert3.checkpoints import folders, google_bert, huggingface, keras_hub, native
 
 LAYOUTS = (
     "a keras_bert3 preset (config.json, model.weights.h5), a Hugging Face model (config.json, "
-    "model.safetensors or pytorch_model.bin) or a google-research/bert model (bert_config.json, "
-    "bert_model.ckpt.index)"
+    "model.safetensors or pytorch_model.bin), a google-research/bert model (bert_config.json, "
+    "bert_model.ckpt.index) or a KerasHub preset (config.json, model.weights.h5)"
 )
 
 
@@ -28,6 +28,8 @@ def reader_of(folder: Path) -> ModuleType:
         content = folders.read_json(config)
         if content.get("format") == native.FORMAT:
             return native
+        if str(content.get("registered_name")).startswith(keras_hub.PACKAGES):
+            return keras_hub
         if "model_type" in content or "num_hidden_layers" in content:
             return huggingface
     if (folder / google_bert.CONFIG_FILE).is_file():

@@ -7,6 +7,7 @@ values travel in either direction, so that one table serves loading and saving:
 |--------------|------------------------------|------------------------------------------------|
 | `rename`     | a variable                   | the same values under another name             |
 | `transpose`  | a kernel `[in, out]`         | its transpose `[out, in]`                      |
+| `reshape`    | an array                     | the same values in another shape               |
 | `split`      | several variables            | one tensor, theirs one after another           |
 | `interleave` | several variables            | one tensor, a head of each in turn             |
 | `tie`        | a variable                   | the same values under any of several names     |
@@ -51,6 +52,23 @@ def rename(ours: str, theirs: str) -> Rule:
 def transpose(ours: str, theirs: str) -> Rule:
     """A matrix and its transpose: `[in, out]` here, `[out, in]` there."""
     return Rule((ours,), (theirs,), _each_transposed, _each_transposed)
+
+
+def reshape(ours: str, theirs: str, shape: Sequence[int], their_shape: Sequence[int]) -> Rule:
+    """The same values in another shape, such as `[w, h d]` here and `[w, h, d]` there.
+
+    Args:
+        ours: the variable.
+        theirs: the tensor.
+        shape: of ours; one entry may be -1.
+        their_shape: of theirs; one entry may be -1.
+    """
+    return Rule(
+        (ours,),
+        (theirs,),
+        lambda arrays: [arrays[0].reshape(shape)],
+        lambda arrays: [arrays[0].reshape(their_shape)],
+    )
 
 
 def split(ours: Sequence[str], theirs: str, axis: int = -1, transposed: bool = False) -> Rule:

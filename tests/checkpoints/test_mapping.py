@@ -26,6 +26,13 @@ def test_transpose_swaps_in_and_out():
     both_ways(mapping.transpose("a/kernel", "a.weight"), [kernel], [theirs])
 
 
+def test_reshape_keeps_heads_together():
+    kernel = RNG.normal(size=(5, 2, 3))
+    ours = np.concatenate([kernel[:, 0], kernel[:, 1]], axis=1)
+    rule = mapping.reshape("a/kernel", "a", (5, -1), (5, 2, -1))
+    both_ways(rule, [ours], [kernel])
+
+
 @pytest.mark.parametrize("transposed", [False, True])
 def test_split_puts_query_key_and_value_side_by_side(transposed):
     query, key, value = RNG.normal(size=(3, 5, 4))
