@@ -14,6 +14,7 @@ from keras_bert3.checkpoints import native
 from keras_bert3.checkpoints.blank import construct_blank
 from keras_bert3.checkpoints.description import Description
 from keras_bert3.checkpoints.detect import reader_of
+from keras_bert3.checkpoints.handles import local_folder
 from keras_bert3.checkpoints.native import public_class
 from keras_bert3.checkpoints.report import LoadReport
 from keras_bert3.checkpoints.variables import variables_by_path
@@ -30,7 +31,7 @@ def read_backbone(folder: str | os.PathLike, cls: type, **overrides) -> tuple:
     """Load a backbone with its weights, and say what became of every tensor.
 
     Args:
-        folder: a checkpoint of any known layout.
+        folder: a checkpoint of any known layout, or its name on a hub (see `local_folder`).
         cls: the class to return, or a base of it.
         overrides: constructor arguments that replace the stored ones. `dtype` is never stored:
             without it the global dtype policy holds.
@@ -42,7 +43,7 @@ def read_backbone(folder: str | os.PathLike, cls: type, **overrides) -> tuple:
         ValueError: if the folder holds no such backbone, or a file is missing, broken or of other
             shapes.
     """
-    folder = _local(folder)
+    folder = local_folder(folder)
     reader = reader_of(folder)
     backbone, draw = _construct_backbone(reader.describe(folder), cls, overrides)
     report = reader.load_weights(folder, backbone, {})
@@ -61,7 +62,7 @@ def read_task(
     """Load a task with its backbone and heads, and say what became of every tensor.
 
     Args:
-        folder: a checkpoint of any known layout.
+        folder: a checkpoint of any known layout, or its name on a hub (see `local_folder`).
         cls: the task to return, or a base of it. A folder that holds another task, or a backbone
             alone, still gives the backbone.
         new_heads: names of heads that start anew, whether the folder has weights for them or not.
@@ -74,7 +75,7 @@ def read_task(
     Raises:
         ValueError: if a head has no weights and is not in `new_heads`, or as `read_backbone`.
     """
-    folder = _local(folder)
+    folder = local_folder(folder)
     reader = reader_of(folder)
     description = reader.describe(folder)
     task_class, config = _task_class(description, cls, folder)
@@ -101,11 +102,6 @@ def save_backbone(backbone, folder: str | os.PathLike, overwrite: bool = False) 
 def save_task(task, folder: str | os.PathLike, overwrite: bool = False) -> None:
     """Write a task, its backbone, heads and tokenizer as a folder of our own; see `native.save`."""
     native.save(folder, task.backbone, task, overwrite=overwrite)
-
-
-def _local(folder: str | os.PathLike) -> Path:
-    """The folder as a path."""
-    return Path(folder)
 
 
 def _construct_backbone(description: Description, cls: type, overrides: dict) -> tuple:
