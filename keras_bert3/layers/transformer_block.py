@@ -56,7 +56,8 @@ class TransformerBlock(keras.layers.Layer):
     def build(self, hidden_shape):
         """Build the sublayers for inputs of shape `[b, q, w]`."""
         for layer in (self.attention, self.attention_norm, self.feed_forward, self.output_norm):
-            layer.build(hidden_shape)
+            if not layer.built:  # a deserialised sublayer comes built
+                layer.build(hidden_shape)
 
     def call(self, hidden, memory=None, attention_mask=None, training=None, **attention_inputs):
         """Run the block."""

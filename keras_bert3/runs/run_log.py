@@ -1,0 +1,82 @@
+"""What a run says while it trains: progress bar, metrics.csv and TensorBoard."""
+
+import csv
+import time
+from pathlib import Path
+
+import keras
+
+
+class RunLog(keras.callbacks.Callback):
+    """Log each epoch, and show tokens per second in the progress bar.
+
+    Args:
+        folder: gets `metrics.csv`, one row an epoch, and event files for TensorBoard.
+        tokens_per_step: tokens of a batch, padding included.
+        first_step: steps taken before this training began, by an earlier phase.
+        learning_rate: a function from step to rate, logged beside the metrics.
+
+    Raises:
+        ImportError: at the start of training, if tensorboard is not installed.
+    """
+
+    def __init__(self, folder, tokens_per_step, first_step=0, learning_rate=None):
+        super().__init__()
+        self.folder = Path(folder)
+        self.tokens_per_step = tokens_per_step
+        self.step = first_step
+        self.learning_rate = learning_rate
+
+    def on_train_begin(self, logs=None):
+        """Open the event file."""
+        try:
+            from tensorboard.summary import Writer
+        except ImportError as error:
+            raise ImportError(
+                "Logging for TensorBoard needs the package tensorboard: "
+                "pip install 'keras-bert3[recipes]'"
+            ) from error
+        self.writer = Writer(str(self.folder / "tensorboard"))
+
+    def on_epoch_begin(self, epoch, logs=None):
+        """Start the clock."""
+        self.timed_steps, self.started = 0, None
+
+    def on_train_batch_end(self, batch, logs=None):
+        """Count; the first step of an epoch is not timed, as it may compile."""
+        self.step += 1
+        if self.started is None:
+            self.started = time.perf_counter()
+            return
+        self.timed_steps += 1
+        if logs is not None:
+            logs["tokens_per_second"] = self._speed()
+
+    def _speed(self):
+        elapsed = time.perf_counter() - (self.started or 0.0)
+        return round(self.timed_steps * self.tokens_per_step / elapsed) if elapsed else 0
+
+    def on_epoch_end(self, epoch, logs=None):
+        """Write a row and the same values as scalars."""
+        row = {"step": self.step, **{k: float(v) for k, v in (logs or {}).items()}}
+        if self.learning_rate is not None:
+            row["learning_rate"] = float(self.learning_rate(self.step - 1))
+        row["tokens_per_second"] = self._speed()
+        self._append(row)
+        for name, value in row.items():
+            if name != "step":
+                self.writer.add_scalar(name, value, self.step)
+        self.writer.flush()
+
+    def _append(self, row):
+        path = self.folder / "metrics.csv"
+        is_new = not path.exists()
+        with path.open("a", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, fieldnames=list(row))
+            if is_new:
+                writer.writeheader()
+            writer.writerow(row)
+
+    def on_train_end(self, logs=None):
+        """Close the event file."""
+        self.writer.close()

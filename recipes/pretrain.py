@@ -1,0 +1,119 @@
+"""Pretrain BERT from raw text: masked language modelling and next-sentence prediction.
+
+    KERAS_BACKEND=jax python recipes/pretrain.py
+        A vocabulary and a small BERT from Python's own documentation; minutes on two CPU cores.
+
+    python recipes/pretrain.py --data 'books/*.txt' --steps 20000
+        The same from your text.
+
+    python recipes/pretrain.py bert-base --data wikipedia/ --vocabulary vocab.txt
+        The sizes and numbers of Devlin et al. 2018.
+
+Nine tenths of the steps see sequences of `sequence_length`, the last tenth of
+`long_sequence_length`, under one learning-rate schedule and one count of steps.
+"""
+
+import dataclasses
+import sys
+import time
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """Settings of a run. A flag overrides a preset, a preset these defaults."""
+
+    data: tuple[str, ...] = ()
+    """Files, folders or globs of UTF-8 text. Empty: the documentation that comes with Python."""
+    data_format: str = "paragraphs"
+    """paragraphs: lines are split into sentences. sentences: a line is one. jsonl: {"text": ...}.
+    In the first two, blank lines part documents."""
+    vocabulary: str | None = None
+    """A vocab.txt. None: learn a WordPiece vocabulary from the data."""
+    vocabulary_size: int = 4000
+    """Tokens to learn, when learning a vocabulary."""
+    lowercase: bool = True
+    """Lower-case the text and strip accents ("uncased")."""
+    size: str = "micro"
+    """micro (2 layers of 128, for a CPU) or a name in keras_bert3/backbones/sizes.py."""
+    dropout: float = 0.1
+    """Rate on embeddings, sublayers and attention (paper: 0.1)."""
+    next_sentence: bool = True
+    """Predict whether the second segment follows the first."""
+    whole_words: bool = False
+    """Mask all pieces of a word together."""
+    num_duplicates: int = 10
+    """Walks over the corpus that cut it into examples (published script: 10)."""
+    sequence_length: int = 128
+    """Tokens in a sequence, first phase (paper: 128)."""
+    long_sequence_length: int = 512
+    """Tokens in a sequence, second phase (paper: 512)."""
+    long_fraction: float = 0.1
+    """Share of the steps in the second phase (paper: 0.1)."""
+    batch_size: int = 32
+    """Sequences in a step of the first phase (paper: 256)."""
+    long_batch_size: int | None = None
+    """Sequences in a step of the second phase. None: as many tokens as in the first."""
+    steps: int = 1500
+    """Updates over both phases (paper: 1,000,000)."""
+    learning_rate: float = 1e-3
+    """Peak rate (paper: 1e-4)."""
+    warmup_steps: int = 150
+    """Updates of linear warm-up, before linear decay to 0 (paper: 10,000)."""
+    weight_decay: float = 0.01
+    """Decoupled decay of kernels and tables (paper: 0.01)."""
+    held_out: float = 0.05
+    """Share of the documents kept for the evaluation at the end."""
+    dtype_policy: str = "float32"
+    """float32, mixed_bfloat16 or mixed_float16."""
+    log_every: int = 100
+    """Steps between two rows of metrics.csv."""
+    seed: int = 12345
+    """Of everything random (published script: 12345)."""
+    output: str | None = None
+    """Directory of the run, new or empty. None: runs/pretrain-<time>."""
+
+
+PAPER = Config(
+    size="base_uncased", vocabulary_size=30522, batch_size=256, long_batch_size=256,
+    steps=1_000_000, learning_rate=1e-4, warmup_steps=10_000, log_every=1000, held_out=0.001,
+)  # fmt: skip
+PRESETS = {
+    "micro": ("two layers, for a CPU", Config()),
+    "bert-base": ("Devlin et al. 2018, BERT base", PAPER),
+    "bert-large": ("BERT large", dataclasses.replace(PAPER, size="large_uncased")),
+}
+
+
+def parse(arguments: list[str]) -> Config:
+    """Read the command line; the first preset is the default."""
+    import tyro
+
+    if not arguments or (arguments[0].startswith("-") and arguments[0] not in ("-h", "--help")):
+        arguments = ["micro", *arguments]
+    return tyro.extras.overridable_config_cli(PRESETS, args=arguments, description=__doc__)
+
+
+def main(arguments: list[str] | None = None) -> dict[str, float]:
+    """Run the recipe; return the final evaluation."""
+    config = parse(sys.argv[1:] if arguments is None else arguments)
+    import keras
+
+    from keras_bert3.runs import pretraining
+    from keras_bert3.runs.pretraining_report import report
+    from keras_bert3.runs.run_directory import new_run
+
+    keras.utils.set_random_seed(config.seed)
+    keras.config.set_dtype_policy(config.dtype_policy)
+    output = config.output or time.strftime("runs/pretrain-%Y%m%d-%H%M%S")
+    with new_run(output, config) as run:
+        tokenizer = pretraining.make_tokenizer(config)
+        corpus = pretraining.make_corpus(run, config, tokenizer)
+        phases = pretraining.make_phases(run, config, corpus, tokenizer)
+        task = pretraining.make_task(config, tokenizer)
+        pretraining.train(run, config, task, phases)
+        task.save_to_preset(run / "preset")
+        return report(run, config, task, corpus, phases)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+import numpy as np
+
+from keras_bert3.layers.feed_forward import FeedForward
+from keras_bert3.layers.self_attention import SelfAttention
+from keras_bert3.layers.transformer_block import TransformerBlock
+from tests.layer_checks import check_layer, to_numpy
+
+RNG = np.random.default_rng(5)
+
+
+def make(dropout=0.0, **arguments):
+    block = TransformerBlock(
+        SelfAttention(2, dropout=0.0), FeedForward(16), dropout=dropout, **arguments
+    )
+    block.build((None, None, 8))
+    block.set_weights([w + RNG.normal(size=w.shape) * 0.3 for w in block.get_weights()])
+    return block
+
+
+def norm(x, layer):
+    gamma, beta = layer.get_weights()
+    centred = x - x.mean(-1, keepdims=True)
+    return centred / np.sqrt((centred**2).mean(-1, keepdims=True) + layer.epsilon) * gamma + beta
+
+
+def test_is_post_norm_as_in_figure_1():
+    block = make(layer_norm_epsilon=1e-5)
+    x = RNG.normal(size=(2, 5, 8)).astype("float32")
+    inner = norm(x + to_numpy(block.attention(x)), block.attention_norm)
+    expected = norm(inner + to_numpy(block.feed_forward(inner)), block.output_norm)
+    np.testing.assert_allclose(to_numpy(block(x)), expected, atol=1e-5)
+
+
+def test_layer_contract():
+    x = RNG.normal(size=(2, 5, 8)).astype("float32")
+    check_layer(make(), x, unmoved=("key/bias",))
+
+
+def test_queries_of_their_own_equal_rows_of_the_square_result():
+    block = make()
+    x = RNG.normal(size=(2, 6, 8)).astype("float32")
+    rows = to_numpy(block(x[:, 2:4], memory=x))
+    np.testing.assert_allclose(rows, to_numpy(block(x))[:, 2:4], atol=1e-5)
+
+
+def test_dropout_is_on_both_sublayers():
+    x = RNG.normal(size=(1, 4, 8)).astype("float32")
+    for name in ("attention_dropout", "output_dropout"):
+        block = make(dropout=0.5)
+        getattr(block, name).rate = 0.0
+        assert not np.allclose(to_numpy(block(x, training=True)), to_numpy(block(x)))

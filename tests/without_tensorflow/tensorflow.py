@@ -1,0 +1,3 @@
+"""Stands before the real TensorFlow on the path, and is not there."""
+
+raise ModuleNotFoundError("No module named 'tensorflow'", name="tensorflow")
