@@ -16,6 +16,7 @@ import numpy as np
 from keras_bert3.checkpoints import folders, huggingface_bert, transfer
 from keras_bert3.checkpoints.description import Description
 from keras_bert3.checkpoints.mapping import Rule, for_layers, rename, transpose
+from keras_bert3.checkpoints.parts import parts_of
 from keras_bert3.checkpoints.report import LoadReport
 from keras_bert3.checkpoints.variables import check_complete, variables_by_path
 from keras_bert3.tokenizers.word_piece import WordPieceTokenizer
@@ -176,13 +177,16 @@ def _tensorflow(purpose: str):
         ) from error
 
 
-def save_google_bert(model, folder: str | os.PathLike, overwrite: bool = False) -> None:
+def save_google_bert(
+    model, folder: str | os.PathLike, overwrite: bool = False, tokenizer=None
+) -> None:
     """Write a BERT backbone or task as google-research/bert does.
 
     Args:
         model: a `BertBackbone` or a task on one.
         folder: where; it must not hold files yet, unless `overwrite`.
         overwrite: replace the checkpoint that stands there.
+        tokenizer: to go with a backbone; a task brings its own.
 
     Raises:
         ValueError: if the code there computes something else (exact GELU, another epsilon), or
@@ -192,13 +196,11 @@ def save_google_bert(model, folder: str | os.PathLike, overwrite: bool = False) 
     Example:
         >>> save_google_bert(MaskedLM(backbone), "uncased_L-2_H-128_A-2")
     """
-    backbone = getattr(model, "backbone", model)
-    heads = model.heads if backbone is not model else {}
+    backbone, heads, tokenizer = parts_of(model, tokenizer)
     config = _config_of(backbone)
     variables = variables_by_path(backbone, heads)
     tensors = dict(transfer.save(rules(backbone.num_layers), variables))
     tensorflow = _tensorflow("to write its checkpoints")
-    tokenizer = getattr(getattr(model, "preprocessor", None), "tokenizer", None)
     with folders.new_folder(folder, overwrite) as fresh, tensorflow.device("CPU"):
         folders.write_json(fresh / CONFIG_FILE, config)
         tensorflow.raw_ops.SaveV2(

@@ -12,6 +12,7 @@ from keras_bert3.checkpoints import folders, huggingface_bert, transfer
 from keras_bert3.checkpoints.description import Description
 from keras_bert3.checkpoints.huggingface_tokenizer import load_word_piece
 from keras_bert3.checkpoints.mapping import cast
+from keras_bert3.checkpoints.parts import parts_of
 from keras_bert3.checkpoints.report import LoadReport
 from keras_bert3.checkpoints.tensor_files import open_tensors
 from keras_bert3.checkpoints.variables import check_complete, variables_by_path
@@ -84,7 +85,11 @@ def canonical_names(names: Iterable[str], family: ModuleType) -> tuple[dict, lis
 
 
 def save_huggingface(
-    model, folder: str | os.PathLike, dtype: str = "float32", overwrite: bool = False
+    model,
+    folder: str | os.PathLike,
+    dtype: str = "float32",
+    overwrite: bool = False,
+    tokenizer=None,
 ) -> None:
     """Write a backbone or task so that Hugging Face transformers loads it.
 
@@ -96,6 +101,7 @@ def save_huggingface(
         folder: where; it must not hold files yet, unless `overwrite`.
         dtype: of the tensors: `float32`, `float16` or `bfloat16`.
         overwrite: replace the checkpoint that stands there.
+        tokenizer: to go with a backbone; a task brings its own.
 
     Raises:
         ValueError: if transformers has no such model, or `folder` holds files.
@@ -104,8 +110,7 @@ def save_huggingface(
         >>> save_huggingface(MaskedLM(backbone), "my-bert")
         >>> transformers.BertForPreTraining.from_pretrained("my-bert")
     """
-    backbone = getattr(model, "backbone", model)
-    heads = model.heads if backbone is not model else {}
+    backbone, heads, tokenizer = parts_of(model, tokenizer)
     name = next((c.__name__ for c in type(backbone).__mro__ if c.__name__ in _FAMILY_OF), None)
     if name is None:
         raise ValueError(
@@ -114,7 +119,6 @@ def save_huggingface(
     family = _FAMILY_OF[name]
     config = {**family.config_of(backbone, heads), "dtype": dtype}
     tensors = _tensors_of(family, backbone, heads, dtype)
-    tokenizer = getattr(getattr(model, "preprocessor", None), "tokenizer", None)
     with folders.new_folder(folder, overwrite) as fresh:
         folders.write_json(fresh / "config.json", config)
         safetensors.numpy.save_file(tensors, fresh / "model.safetensors", {"format": "pt"})

@@ -9,6 +9,7 @@ import keras
 import keras_bert3
 from keras_bert3.checkpoints import folders
 from keras_bert3.checkpoints.description import Description
+from keras_bert3.checkpoints.parts import parts_of
 from keras_bert3.checkpoints.report import LoadReport
 from keras_bert3.checkpoints.variables import variables_by_path
 from keras_bert3.version import __version__
@@ -104,36 +105,37 @@ def _check_count(path: Path, expected: int) -> None:
 
 
 def save(
+    model,
     folder: str | os.PathLike,
-    backbone,
-    task=None,
     overwrite: bool = False,
+    tokenizer=None,
     shard_size: float = SHARD_SIZE,
 ) -> None:
-    """Write a backbone, or a task with its backbone, as a folder of ours.
+    """Write a backbone or a task as a folder of ours.
+
+    Weights alone are written: no optimizer, which starts fresh in a model loaded from the folder.
 
     Args:
+        model: a `Backbone`, or a `Task` with its heads, preprocessor and tokenizer.
         folder: where; it must not hold files yet, unless `overwrite`.
-        backbone: the backbone.
-        task: the task around it, whose heads, preprocessor and tokenizer are saved too.
         overwrite: replace the checkpoint that stands there.
+        tokenizer: to go with a backbone; a task brings its own.
         shard_size: gigabytes; weights above this size are spread over files of at most it.
 
     Raises:
         ValueError: if `folder` holds files.
     """
-    preprocessor = getattr(task, "preprocessor", None)
-    tokenizer = getattr(preprocessor, "tokenizer", None)
+    backbone, heads, tokenizer = parts_of(model, tokenizer)
     content: dict = {"format": FORMAT, "version": __version__, "backbone": _stored(backbone)}
-    for name, part in (("task", task), ("preprocessor", preprocessor)):
-        if part is not None:
-            content[name] = _stored(part)
+    if model is not backbone:
+        content["task"] = _stored(model)
+        if model.preprocessor is not None:
+            content["preprocessor"] = _stored(model.preprocessor)
     if tokenizer is not None:
         content["tokenizer"] = {"class": type(tokenizer).__name__}
-    layers = {"model": backbone, **(task.heads if task is not None else {})}
     with folders.new_folder(folder, overwrite) as fresh:
         folders.write_json(fresh / "config.json", content)
-        for name, layer in layers.items():
+        for name, layer in {"model": backbone, **heads}.items():
             _save_layer(fresh, name, layer, shard_size)
         if tokenizer is not None:
             tokenizer.save(fresh)

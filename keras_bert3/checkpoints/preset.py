@@ -94,14 +94,27 @@ def read_task(
     return task, report + LoadReport(newly_initialised=tuple(paths))
 
 
-def save_backbone(backbone, folder: str | os.PathLike, overwrite: bool = False) -> None:
+def read_tokenizer(folder: str | os.PathLike):
+    """Load the tokenizer of a checkpoint of any known layout, or None where it has none."""
+    folder = local_folder(folder)
+    reader = reader_of(folder)
+    return reader.load_tokenizer(folder, reader.describe(folder))
+
+
+def task_name(folder: str | os.PathLike) -> str | None:
+    """Return the name of the task a checkpoint is of, or None for a backbone alone."""
+    folder = local_folder(folder)
+    return reader_of(folder).describe(folder).task_class
+
+
+def save_backbone(backbone, folder: str | os.PathLike, overwrite: bool = False, tokenizer=None):
     """Write a backbone as a folder of our own layout; see `native.save`."""
-    native.save(folder, backbone, overwrite=overwrite)
+    native.save(backbone, folder, overwrite, tokenizer)
 
 
-def save_task(task, folder: str | os.PathLike, overwrite: bool = False) -> None:
+def save_task(task, folder: str | os.PathLike, overwrite: bool = False):
     """Write a task, its backbone, heads and tokenizer as a folder of our own; see `native.save`."""
-    native.save(folder, task.backbone, task, overwrite=overwrite)
+    native.save(task, folder, overwrite)
 
 
 def _construct_backbone(description: Description, cls: type, overrides: dict) -> tuple:

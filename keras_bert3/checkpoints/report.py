@@ -7,7 +7,7 @@ _MEANING = {
     "newly_initialised": "variables the checkpoint has no value for",
     "unexpected": "tensors of the checkpoint that no variable asked for",
     "reshaped": "variables whose tensor had another shape",
-    "ignored": "tensors that are no weights: optimizer slots, counters, buffers",
+    "ignored": "no weights: optimizer slots (the optimizer starts fresh), counters, buffers",
 }
 
 
@@ -43,7 +43,7 @@ def print_report(report: LoadReport, limit: int = 10) -> None:
     Example:
         >>> print_report(LoadReport(loaded=("embeddings/norm/beta",), ignored=("global_step",)))
         loaded: 1 (variables that took their value from the checkpoint)
-        ignored: 1 (tensors that are no weights: optimizer slots, counters, buffers)
+        ignored: 1 (no weights: optimizer slots (the optimizer starts fresh), counters, buffers)
           global_step
     """
     for name, meaning in _MEANING.items():

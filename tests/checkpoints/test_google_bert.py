@@ -3,13 +3,13 @@ import sys
 
 import numpy as np
 import pytest
-from models import VOCABULARY, assert_same_weights, backbone, masked_lm, tokenizer
 
 from keras_bert3 import BertBackbone, MaskedLM
 from keras_bert3.checkpoints import google_bert, preset
 from keras_bert3.checkpoints.google_bert import save_google_bert
+from tests.checkpoints.models import VOCABULARY, assert_same_weights, backbone, masked_lm, tokenizer
 
-tensorflow = pytest.importorskip("tensorflow")
+tensorflow = pytest.importorskip("tensorflow", exc_type=ImportError)
 
 H, V = 8, 24
 # Names and shapes in the released checkpoints (google-research/bert modeling.py and

@@ -4,11 +4,11 @@ import types
 from pathlib import Path
 
 import pytest
-from models import assert_same_weights, backbone
 
 from keras_bert3 import BertBackbone
 from keras_bert3.checkpoints.handles import local_folder
 from keras_bert3.checkpoints.huggingface import save_huggingface
+from tests.checkpoints.models import assert_same_weights, backbone
 
 
 def hugging_face(monkeypatch, source):

@@ -2,12 +2,12 @@ import json
 
 import numpy as np
 import pytest
-from models import VOCABULARY, assert_same_weights, backbone, masked_lm, tokenizer
 from safetensors.numpy import load_file, save_file
 
 from keras_bert3 import BertBackbone, MaskedLM, Task
 from keras_bert3.checkpoints import preset
 from keras_bert3.checkpoints.huggingface import save_huggingface
+from tests.checkpoints.models import VOCABULARY, assert_same_weights, backbone, masked_lm, tokenizer
 
 FILE = "model.safetensors"
 

@@ -3,14 +3,14 @@ import os
 import keras
 import numpy as np
 import pytest
-from models import INPUTS, SIZES, VOCABULARY, assert_same_weights, scrambled
 
 from keras_bert3 import BertBackbone, MaskedLM
 from keras_bert3.checkpoints import preset
 from keras_bert3.checkpoints.keras_hub import from_keras_hub
+from tests.checkpoints.models import INPUTS, SIZES, VOCABULARY, assert_same_weights, scrambled
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-keras_hub = pytest.importorskip("keras_hub")
+keras_hub = pytest.importorskip("keras_hub", exc_type=ImportError)
 
 
 @pytest.fixture(scope="module")

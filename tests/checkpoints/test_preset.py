@@ -2,15 +2,23 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
-from models import SIZES, assert_same_weights, backbone, logits, masked_lm, tokenizer
 
 import keras_bert3
 from keras_bert3 import Backbone, BertBackbone, MaskedLM, Task
 from keras_bert3.checkpoints import native, preset
+from tests.checkpoints.models import (
+    SIZES,
+    assert_same_weights,
+    backbone,
+    logits,
+    masked_lm,
+    tokenizer,
+)
 
 
 def test_backbone_round_trip_is_bit_equal(tmp_path):
@@ -198,7 +206,7 @@ def test_an_unknown_folder_is_described(tmp_path):
 
 def test_large_weights_are_spread_over_files(tmp_path):
     saved = backbone(hidden_dim=64)
-    native.save(tmp_path / "p", saved, shard_size=0.0001)
+    native.save(saved, tmp_path / "p", shard_size=0.0001)
     assert (tmp_path / "p" / "model.weights.json").exists()
     assert len(list((tmp_path / "p").glob("*.h5"))) > 1
     assert_same_weights(saved, preset.load_backbone(tmp_path / "p", BertBackbone))
@@ -228,7 +236,7 @@ _SAVE_ON_ANOTHER_BACKEND = """
 import sys
 sys.path[:0] = [{tests!r}]
 import numpy as np
-from models import logits, masked_lm
+from tests.checkpoints.models import logits, masked_lm
 task = masked_lm(seed=5)
 task.save_to_preset({folder!r})
 np.savez({folder!r} + "/logits.npz", **logits(task))
@@ -238,7 +246,7 @@ np.savez({folder!r} + "/logits.npz", **logits(task))
 def test_C16_weights_saved_on_another_backend(tmp_path):
     other = "torch" if keras.backend.backend() == "jax" else "jax"
     pytest.importorskip(other)
-    folder, tests = str(tmp_path / "p"), os.path.dirname(__file__)
+    folder, tests = str(tmp_path / "p"), str(Path(__file__).parents[2])
     subprocess.run(
         [sys.executable, "-c", _SAVE_ON_ANOTHER_BACKEND.format(tests=tests, folder=folder)],
         env={**os.environ, "KERAS_BACKEND": other},
@@ -251,3 +259,25 @@ def test_C16_weights_saved_on_another_backend(tmp_path):
     for name in received:
         np.testing.assert_allclose(received[name], expected[name], atol=1e-4)
         assert np.abs(expected[name]).max() > 0.2
+
+
+def test_R7_weights_only_and_the_optimizer_starts_fresh(tmp_path):
+    task = masked_lm()
+    task.compile()
+    task.optimizer.build(task.trainable_variables)
+    task.optimizer.iterations.assign(5)
+    task.save_to_preset(tmp_path / "p")
+    files = {path.name for path in (tmp_path / "p").iterdir()}
+    assert files == {"config.json", *(f"{n}.weights.h5" for n in ("model", *task.heads))}
+    loaded = MaskedLM.from_preset(tmp_path / "p")
+    assert_same_weights(task, loaded)
+    assert not loaded.compiled
+
+
+def test_a_tokenizer_goes_with_a_backbone(tmp_path):
+    preset.save_backbone(backbone(), tmp_path / "p", tokenizer=tokenizer(lowercase=False))
+    assert preset.read_tokenizer(tmp_path / "p").lowercase is False
+    assert preset.task_name(tmp_path / "p") is None
+    preset.save_task(masked_lm(), tmp_path / "q")
+    assert preset.read_tokenizer(tmp_path / "q") is None
+    assert preset.task_name(tmp_path / "q") == "MaskedLM"

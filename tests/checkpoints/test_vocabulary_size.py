@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-from models import backbone, masked_lm, tokenizer, weights
 
 from keras_bert3.checkpoints import resize_vocabulary
+from tests.checkpoints.models import backbone, masked_lm, tokenizer, weights
 
 
 def test_C7_embedding_and_bias_grow_together():
