@@ -12,6 +12,7 @@ from keras_bert3.version import __version__
 _MODULE_OF = {
     "Backbone": "keras_bert3.backbones.backbone",
     "BertBackbone": "keras_bert3.backbones.bert",
+    "GPTBackbone": "keras_bert3.backbones.gpt",
     "MaskedLM": "keras_bert3.tasks.masked_lm",
     "Task": "keras_bert3.tasks.task",
     "WordPieceTokenizer": "keras_bert3.tokenizers.word_piece",
@@ -32,6 +33,7 @@ __all__ = ["__version__", *_MODULE_OF, *_ROOMS]
 if TYPE_CHECKING:
     from keras_bert3.backbones.backbone import Backbone as Backbone
     from keras_bert3.backbones.bert import BertBackbone as BertBackbone
+    from keras_bert3.backbones.gpt import GPTBackbone as GPTBackbone
     from keras_bert3.tasks.masked_lm import MaskedLM as MaskedLM
     from keras_bert3.tasks.task import Task as Task
     from keras_bert3.tokenizers.word_piece import WordPieceTokenizer as WordPieceTokenizer

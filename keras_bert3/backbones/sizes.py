@@ -48,3 +48,9 @@ BERT_PARAMETERS: dict[str, tuple[int, int, int]] = {
     "base_multilingual_uncased": (166_765_824, 167_356_416, 168_055_961),
     "base_chinese": (101_677_056, 102_267_648, 102_882_442),
 }
+
+GPT: dict[str, dict[str, int]] = {
+    # The one size of Radford et al. 2018 (section 4.1); vocab_40000.bpe, without special tokens.
+    "base": _bert(40478, 12, 768),
+}
+GPT_PARAMETERS: dict[str, int] = {"base": 116_534_784}
