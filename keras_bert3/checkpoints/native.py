@@ -1,10 +1,13 @@
 """Our own folder: config.json, model.weights.h5, a file for each head, the tokenizer's files."""
 
+import math
 import os
 from pathlib import Path
 
 import h5py
 import keras
+import ml_dtypes  # noqa: F401  (teaches numpy the name bfloat16)
+import numpy as np
 
 import keras_bert3
 from keras_bert3.checkpoints import folders
@@ -150,12 +153,16 @@ def _stored(part) -> dict:
 
 def _save_layer(folder: Path, name: str, layer, shard_size: float) -> None:
     """Write one layer's weights, in one file where they fit."""
-    gigabytes = sum(weight.value.nbytes for weight in layer.weights) / 2**30
+    gigabytes = sum(_bytes(weight) for weight in layer.weights) / 2**30
     if gigabytes > shard_size:
         file = folder / f"{name}.weights.json"
         keras.saving.save_weights(layer, file, max_shard_size=shard_size)
     else:
         keras.saving.save_weights(layer, folder / f"{name}.weights.h5")
+
+
+def _bytes(weight) -> int:
+    return math.prod(weight.shape) * np.dtype(weight.dtype).itemsize
 
 
 def public_class(name: str, own: type | None = None) -> type:
