@@ -1,0 +1,158 @@
+"""Relative positions without a look-up per pair: which row of the table belongs to a distance.
+
+A relative score of query i and key j depends on the pair through the row delta(i, j) alone, and
+delta depends on it through the distance i - j alone. So no pair needs a look-up of its own: score
+each query with every distance, `[b, h, q, q + k]`, and shift row i by i places (`skew`). Shifting
+all rows at once is a reshape.
+"""
+
+import numpy as np
+from keras import ops
+
+BLOCK = 128
+"""Vectors scored with the same distances: fewer waste less work, more need fewer slices."""
+
+
+def identity_table(span):
+    """delta for distances of their own (He et al. 2021, DeBERTa, equation 3).
+
+        delta(i, j) = clip(i - j + span, 0, 2 span - 1)
+
+    Args:
+        span: k of the paper, distances on either side that have rows (512).
+
+    Returns:
+        int32 `[2 span + 1]`: delta for i - j = -span ... span; beyond, it does not change.
+    """
+    distances = np.arange(-span, span + 1)
+    return np.clip(distances + span, 0, 2 * span - 1).astype("int32")
+
+
+def log_bucket_table(span, max_position):
+    """delta for distances in buckets that widen with the distance (DeBERTa v2 and v3).
+
+        bucket(r) = r                                                            |r| <= m = span / 2
+        bucket(r) = sign(r) (m + ceil(ln(|r| / m) / ln((N - 1) / m) (m - 1)))    else
+        delta(i, j) = clip(bucket(i - j) + span, 0, 2 span - 1)
+
+    Distances are cut at N - 1 first, as in microsoft/DeBERTa `make_log_bucket_position`, so that no
+    distance falls into row 0, which training never touches. Computed in float64: float32 puts the
+    largest distances of some sizes into the next bucket.
+
+    Args:
+        span: buckets on either side (256).
+        max_position: N, the distance at which buckets end (512).
+
+    Returns:
+        int32 `[2 N - 1]`: delta for i - j = 1 - N ... N - 1; beyond, it does not change.
+
+    Raises:
+        ValueError: if the buckets do not reach from m to N - 1.
+    """
+    middle = span // 2
+    if not 1 <= middle < max_position - 1:
+        raise ValueError(
+            "Expected buckets 2 <= span < 2 (max_position - 1). "
+            f"Received: span={span}, max_position={max_position}"
+        )
+    distances = np.arange(1 - max_position, max_position)
+    size = np.maximum(np.abs(distances), middle).astype("float64")
+    steps = np.log(size / middle) / np.log((max_position - 1) / middle) * (middle - 1)
+    far = np.sign(distances) * (np.ceil(steps) + middle)
+    buckets = np.where(np.abs(distances) <= middle, distances, far).astype("int64")
+    return np.clip(buckets + span, 0, 2 * span - 1).astype("int32")
+
+
+def rows_of(table, first, count, step):
+    """delta for `count` distances `first, first + step, ...`.
+
+    Args:
+        table: as returned by `identity_table` or `log_bucket_table`.
+        first: the first distance.
+        count: how many.
+        step: 1 or -1.
+
+    Returns:
+        int32 `[count]`: a numpy array where the sizes are known, else a tensor.
+    """
+    limit = len(table) // 2
+    if isinstance(first, int) and isinstance(count, int):
+        distances = first + step * np.arange(count)
+        return table[np.clip(distances, -limit, limit) + limit]
+    distances = first + step * ops.arange(count, dtype="int32")
+    return ops.take(ops.convert_to_tensor(table), ops.clip(distances, -limit, limit) + limit)
+
+
+def relative_scores(vectors, rows, length):
+    """Score each vector with the distances from its place: `out[i, j] = vectors[i] . rows[i - j]`.
+
+    Vectors are taken `BLOCK` at a time where their number is a multiple of it: a block of B needs
+    B + k of the q + k distances.
+
+    Args:
+        vectors: `[b, q, h, d]`.
+        rows: `[q + k, h, d]`, for the distances i - j from q - 1 down to -k.
+        length: k.
+
+    Returns:
+        `[b, h, q, k]`.
+    """
+    _, places, heads, width = ops.shape(vectors)
+    is_even = isinstance(places, int) and isinstance(length, int) and places % BLOCK == 0
+    block, blocks = (BLOCK, places // BLOCK) if is_even else (places, 1)
+    ends = [places - n * block for n in range(blocks)]
+    parts = ops.stack([rows[end - block : end + length] for end in ends])
+    vectors = ops.reshape(vectors, (-1, blocks, block, heads, width))
+    scores = ops.einsum("bnqhd,nrhd->bhnqr", vectors, parts)
+    scores = ops.reshape(scores, (-1, heads * blocks, block, block + length))
+    return ops.reshape(skew(scores, length), (-1, heads, places, length))
+
+
+def skew(scores, length):
+    """Shift row i to the left by q - 1 - i, all rows at once: `out[i, j] = in[i, q - 1 - i + j]`.
+
+    Of the flat array a row of W = q + k entries long, entry (i, q - 1 - i + j) stands at
+    q - 1 + i (W - 1) + j: drop the first q - 1 entries, and rows of W - 1 entries begin at the
+    wanted places.
+
+    Args:
+        scores: `[b, h, q, q + k]`, a column for each distance from q - 1 down to -k.
+        length: k.
+
+    Returns:
+        `[b, h, q, k]`.
+    """
+    _, heads, queries, columns = ops.shape(scores)
+    flat = ops.reshape(scores, (-1, heads, queries * columns))
+    flat = flat[:, :, queries - 1 : queries - 1 + queries * (columns - 1)]
+    return ops.reshape(flat, (-1, heads, queries, columns - 1))[..., :length]
+
+
+def windows(scores, starts, length):
+    """Cut from each row the entries from its own start on: `out[p, j] = in[p, starts[p] + j]`.
+
+    Where sizes are known this shifts by the binary digits of the starts, largest first, each shift
+    a choice between two slices: no look-up, whatever the starts.
+
+    Args:
+        scores: `[b, h, p, n]`.
+        starts: integers `[b, p]` in [0, n - length].
+        length: k, entries to cut.
+
+    Returns:
+        `[b, h, p, k]`.
+    """
+    columns = ops.shape(scores)[-1]
+    if not (isinstance(columns, int) and isinstance(length, int)):
+        places = starts[:, None, :, None] + ops.arange(length, dtype="int32")
+        places = ops.broadcast_to(places, (*ops.shape(scores)[:-1], length))
+        return ops.take_along_axis(scores, places, axis=-1)
+    starts = starts[:, None, :, None]
+    digits = (columns - length).bit_length()
+    missing = max(length + 2**digits - 1 - columns, 0)
+    scores = ops.pad(scores, ((0, 0), (0, 0), (0, 0), (0, missing)))
+    for shift in (2**digit for digit in reversed(range(digits))):
+        kept = length + shift - 1
+        is_set = ops.not_equal(starts // shift % 2, 0)
+        scores = ops.where(is_set, scores[..., shift : shift + kept], scores[..., :kept])
+    return scores[..., :length]
