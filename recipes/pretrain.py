@@ -29,13 +29,13 @@ class Config:
     In the first two, blank lines part documents."""
     vocabulary: str | None = None
     """A vocab.txt. None: learn a WordPiece vocabulary from the data."""
-    vocabulary_size: int = 4000
+    vocabulary_size: int = 2000
     """Tokens to learn, when learning a vocabulary."""
     lowercase: bool = True
     """Lower-case the text and strip accents ("uncased")."""
     size: str = "micro"
     """micro (2 layers of 128, for a CPU) or a name in keras_bert3/backbones/sizes.py."""
-    dropout: float = 0.1
+    dropout: float = 0.0
     """Rate on embeddings, sublayers and attention (paper: 0.1)."""
     next_sentence: bool = True
     """Predict whether the second segment follows the first."""
@@ -43,9 +43,9 @@ class Config:
     """Mask all pieces of a word together."""
     num_duplicates: int = 10
     """Walks over the corpus that cut it into examples (published script: 10)."""
-    sequence_length: int = 128
+    sequence_length: int = 32
     """Tokens in a sequence, first phase (paper: 128)."""
-    long_sequence_length: int = 512
+    long_sequence_length: int = 128
     """Tokens in a sequence, second phase (paper: 512)."""
     long_fraction: float = 0.1
     """Share of the steps in the second phase (paper: 0.1)."""
@@ -53,11 +53,11 @@ class Config:
     """Sequences in a step of the first phase (paper: 256)."""
     long_batch_size: int | None = None
     """Sequences in a step of the second phase. None: as many tokens as in the first."""
-    steps: int = 1500
+    steps: int = 2500
     """Updates over both phases (paper: 1,000,000)."""
     learning_rate: float = 1e-3
     """Peak rate (paper: 1e-4)."""
-    warmup_steps: int = 150
+    warmup_steps: int = 100
     """Updates of linear warm-up, before linear decay to 0 (paper: 10,000)."""
     weight_decay: float = 0.01
     """Decoupled decay of kernels and tables (paper: 0.01)."""
@@ -74,11 +74,12 @@ class Config:
 
 
 PAPER = Config(
-    size="base_uncased", vocabulary_size=30522, batch_size=256, long_batch_size=256,
-    steps=1_000_000, learning_rate=1e-4, warmup_steps=10_000, log_every=1000, held_out=0.001,
+    size="base_uncased", vocabulary_size=30522, dropout=0.1, sequence_length=128,
+    long_sequence_length=512, batch_size=256, long_batch_size=256, steps=1_000_000,
+    learning_rate=1e-4, warmup_steps=10_000, log_every=1000, held_out=0.001,
 )  # fmt: skip
 PRESETS = {
-    "micro": ("two layers, for a CPU", Config()),
+    "micro": ("two layers of 128, for a CPU", Config()),
     "bert-base": ("Devlin et al. 2018, BERT base", PAPER),
     "bert-large": ("BERT large", dataclasses.replace(PAPER, size="large_uncased")),
 }

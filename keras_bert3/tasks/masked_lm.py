@@ -71,7 +71,8 @@ class MaskedLM(Task):
     Args:
         backbone: a `Backbone`; next-sentence prediction needs its `pooled_output`.
         next_sentence: whether to predict the second text's origin too. Label 0: it really
-            followed. Label 1: it came from elsewhere.
+            followed. Label 1: it came from elsewhere. Without it the backbone's pooler has no part
+            in the task, and is frozen.
         preprocessor: a `MaskedLMPreprocessor`, or None for those who bring tensors.
 
     Call arguments:
@@ -98,6 +99,8 @@ class MaskedLM(Task):
                 f"Received: {type(backbone).__name__}"
             )
         self.next_sentence = next_sentence
+        if backbone.has_pooler:  # no gradient would reach it, only weight decay
+            backbone.pooler.trainable = next_sentence
         self.masked_lm_head = MaskedLMHead(
             backbone.vocabulary_size,
             embedding_dim=backbone.token_embeddings.shape[-1],
@@ -131,6 +134,8 @@ class MaskedLM(Task):
     def default_compile(self):
         """BERT's optimiser; cross-entropy over predictions; accuracies."""
         outputs = ["masked_lm", "next_sentence"] if self.next_sentence else ["masked_lm"]
+        # Keras puts an output's name before its metrics where there are several outputs.
+        accuracy = "accuracy" if self.next_sentence else "masked_lm_accuracy"
         return {
             "optimizer": BertAdam(),
             "loss": {
@@ -140,7 +145,7 @@ class MaskedLM(Task):
                 for name in outputs
             },
             "weighted_metrics": {
-                name: [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
+                name: [keras.metrics.SparseCategoricalAccuracy(name=accuracy)]
                 for name in outputs
             },
         }

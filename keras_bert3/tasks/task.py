@@ -77,12 +77,15 @@ class Task(keras.Model):
             kwargs["validation_data"] = self._text_batches(*validation, batch_size=batch_size)
         if is_text(x):
             x = self._text_batches(x, y, sample_weight, batch_size=batch_size, shuffle=shuffle)
-            return super().fit(x, **kwargs)
+            return super().fit(x, shuffle=False, **kwargs)
         self._check_ids(x)
+        shuffle = shuffle and not hasattr(x, "__next__")  # a generator has an order of its own
         return super().fit(x, y, batch_size, shuffle=shuffle, sample_weight=sample_weight, **kwargs)
 
     def evaluate(self, x=None, y=None, batch_size=None, sample_weight=None, **kwargs):
         """Return the loss and metrics on strings, arrays or anything Keras takes."""
+        if not self.compiled:
+            self.compile()
         if is_text(x):
             batches = self._text_batches(x, y, sample_weight, batch_size=batch_size)
             return super().evaluate(batches, **kwargs)

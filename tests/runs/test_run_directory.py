@@ -1,0 +1,46 @@
+import dataclasses
+import json
+
+import keras
+import pytest
+
+from keras_bert3.runs.run_directory import describe_environment, new_run
+
+
+@dataclasses.dataclass
+class Config:
+    steps: int = 3
+
+
+def test_a_run_leaves_its_settings_and_surroundings(tmp_path):
+    with new_run(tmp_path / "run", Config()) as folder:
+        (folder / "metrics.csv").touch()
+    assert json.loads((folder / "config.json").read_text()) == {"steps": 3}
+    environment = json.loads((folder / "environment.json").read_text())
+    assert environment == describe_environment()
+    assert environment["backend"] == keras.backend.backend()
+    assert environment["packages"]["keras"] == keras.__version__
+
+
+def test_another_run_is_not_overwritten(tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(ValueError, match="new or empty.*Received: .* which holds config.json"):
+        with new_run(tmp_path, Config()):
+            pass
+    assert (tmp_path / "config.json").read_text() == "{}"
+
+
+def test_a_run_that_fails_before_its_first_result_leaves_nothing(tmp_path):
+    with pytest.raises(KeyError):
+        with new_run(tmp_path / "run", Config()) as folder:
+            (folder / "corpus").mkdir()
+            raise KeyError
+    assert not folder.exists()
+
+
+def test_a_run_that_fails_later_keeps_its_results(tmp_path):
+    with pytest.raises(KeyError):
+        with new_run(tmp_path / "run", Config()) as folder:
+            (folder / "metrics.csv").touch()
+            raise KeyError
+    assert folder.exists()

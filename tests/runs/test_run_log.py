@@ -1,0 +1,35 @@
+import csv
+import sys
+
+import numpy as np
+import pytest
+
+from keras_bert3.runs.run_log import RunLog
+from keras_bert3.tasks.masked_lm import MaskedLM
+from tests.tasks import toy
+
+
+def fit(folder, epochs=2, first_step=0):
+    task = MaskedLM(toy.backbone())
+    task.compile()
+    log = RunLog(folder, tokens_per_step=48, first_step=first_step, learning_rate=lambda s: s / 100)
+    batches = (toy.batch(seed=i) for i in range(1000))
+    task.fit(batches, steps_per_epoch=3, epochs=epochs, callbacks=[log], verbose=0)
+
+
+def test_every_epoch_is_a_row_and_an_event(tmp_path):
+    fit(tmp_path)
+    fit(tmp_path, epochs=1, first_step=6)
+    with (tmp_path / "metrics.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["step"] for row in rows] == ["3", "6", "9"]
+    assert [float(row["learning_rate"]) for row in rows] == [0.02, 0.05, 0.08]
+    assert all(float(row["tokens_per_second"]) > 0 for row in rows)
+    assert all(np.isfinite(float(row["masked_lm_loss"])) for row in rows)
+    assert len(list((tmp_path / "tensorboard").glob("events.out.tfevents.*"))) == 2
+
+
+def test_without_tensorboard_the_extra_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorboard.summary", None)
+    with pytest.raises(ImportError, match=r"keras-bert3\[recipes\]"):
+        fit(tmp_path)
