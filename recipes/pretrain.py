@@ -53,7 +53,7 @@ class Config:
     """Sequences in a step of the first phase (paper: 256)."""
     long_batch_size: int | None = None
     """Sequences in a step of the second phase. None: as many tokens as in the first."""
-    steps: int = 2500
+    steps: int = 1200
     """Updates over both phases (paper: 1,000,000)."""
     learning_rate: float = 1e-3
     """Peak rate (paper: 1e-4)."""
@@ -103,6 +103,7 @@ def main(arguments: list[str] | None = None) -> dict[str, float]:
     from keras_bert3.runs.pretraining_report import report
     from keras_bert3.runs.run_directory import new_run
 
+    pretraining.check(config)
     keras.utils.set_random_seed(config.seed)
     keras.config.set_dtype_policy(config.dtype_policy)
     output = config.output or time.strftime("runs/pretrain-%Y%m%d-%H%M%S")

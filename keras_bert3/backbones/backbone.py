@@ -71,9 +71,7 @@ class Backbone(keras.layers.Layer):
         if self.has_pooler:
             outputs["pooled_output"] = self._tensor((batch, self.hidden_dim))
         if layer_outputs:
-            outputs["layer_outputs"] = [
-                self._tensor(sequence) for _ in range(self.num_layers + 1)
-            ]
+            outputs["layer_outputs"] = [self._tensor(sequence) for _ in range(self.num_layers + 1)]
         return outputs
 
     def _tensor(self, shape):

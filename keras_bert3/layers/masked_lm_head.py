@@ -66,9 +66,7 @@ class MaskedLMHead(keras.layers.Layer):
         """Create the transformation and the bias over the vocabulary."""
         self.dense.build(hidden_shape)
         self.norm.build((*hidden_shape[:-1], self.embedding_dim))
-        self.bias = self.add_weight(
-            shape=(self.vocabulary_size,), initializer="zeros", name="bias"
-        )
+        self.bias = self.add_weight(shape=(self.vocabulary_size,), initializer="zeros", name="bias")
 
     def call(self, hidden, embeddings):
         """Score every vocabulary entry at every position."""

@@ -65,13 +65,23 @@ def describe_environment() -> dict[str, Any]:
     return {
         "keras_bert3": __version__,
         "backend": keras.backend.backend(),
-        "devices": list(keras.distribution.list_devices()),
+        "devices": _devices(),
         "dtype_policy": keras.config.dtype_policy().name,
         "python": platform.python_version(),
         "platform": platform.platform(),
         "processors": os.cpu_count(),
         "packages": versions,
     }
+
+
+def _devices() -> list[str]:
+    """Names of the devices; Keras lists none on PyTorch."""
+    if keras.backend.backend() != "torch":
+        return list(keras.distribution.list_devices())
+    import torch
+
+    count = torch.cuda.device_count()
+    return [torch.cuda.get_device_name(i) for i in range(count)] or ["cpu:0"]
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -1,4 +1,4 @@
-"""BERT's pretraining task: masked language modelling, with next-sentence prediction or without."""
+"""Masked language modelling: BERT's, with next-sentence prediction or without, and DeBERTa's."""
 
 import keras
 import numpy as np
@@ -21,9 +21,7 @@ class MaskedLMPreprocessor(Preprocessor):
         seed: of the masks, which differ from epoch to epoch.
     """
 
-    def __init__(
-        self, tokenizer, sequence_length=None, mask_rate=0.15, whole_words=False, seed=0
-    ):
+    def __init__(self, tokenizer, sequence_length=None, mask_rate=0.15, whole_words=False, seed=0):
         super().__init__(tokenizer, sequence_length)
         self.mask_rate = mask_rate
         self.whole_words = whole_words
@@ -68,12 +66,18 @@ class MaskedLM(Task):
     Devlin et al. 2018, section 3.1. The first term is divided by the number of predicted tokens in
     the whole batch, whatever their number in each row; softmax and loss are in float32.
 
+    A backbone with a `mask_decoder` (DeBERTa) is asked through it: absolute positions enter just
+    before the prediction, and the last block's ordinary pass is skipped; see `EnhancedMaskDecoder`.
+
     Args:
         backbone: a `Backbone`; next-sentence prediction needs its `pooled_output`.
-        next_sentence: whether to predict the second text's origin too. Label 0: it really
+        next_sentence: whether to predict the second text's origin too; where None, if the backbone
+            has a pooler, as BERT does and DeBERTa does not. Label 0: it really
             followed. Label 1: it came from elsewhere. Without it the backbone's pooler has no part
             in the task, and is frozen.
         preprocessor: a `MaskedLMPreprocessor`, or None for those who bring tensors.
+        mask_decoder: arguments of DeBERTa's `EnhancedMaskDecoder`, such as
+            `{"num_steps": 1, "first_query": "hidden"}`, which is BERT's decoder.
 
     Call arguments:
         inputs: the backbone's, and `mask_positions` `[b, p]`; without it, every position is scored.
@@ -88,17 +92,21 @@ class MaskedLM(Task):
         >>> task.fit(batches, steps_per_epoch=100)
     """
 
-    head_names = ("masked_lm_head", "next_sentence_head")
+    head_names = ("enhanced_mask_decoder", "masked_lm_head", "next_sentence_head")
     preprocessor_class = MaskedLMPreprocessor
 
-    def __init__(self, backbone, next_sentence=True, preprocessor=None, **kwargs):
+    def __init__(
+        self, backbone, next_sentence=None, preprocessor=None, mask_decoder=None, **kwargs
+    ):
         super().__init__(backbone, preprocessor, **kwargs)
+        next_sentence = backbone.has_pooler if next_sentence is None else next_sentence
         if next_sentence and not backbone.has_pooler:
             raise ValueError(
                 "Expected a backbone with a pooler for next_sentence=True. "
                 f"Received: {type(backbone).__name__}"
             )
         self.next_sentence = next_sentence
+        self.mask_decoder = dict(mask_decoder or {})
         if backbone.has_pooler:  # no gradient would reach it, only weight decay
             backbone.pooler.trainable = next_sentence
         self.masked_lm_head = MaskedLMHead(
@@ -111,6 +119,9 @@ class MaskedLM(Task):
             name="masked_lm_head",
         )
         self.masked_lm_head.build((None, None, backbone.hidden_dim))
+        if hasattr(backbone, "mask_decoder"):
+            self.enhanced_mask_decoder = backbone.mask_decoder(**self.mask_decoder)
+            self._starts = first_values(self.heads)
         if next_sentence:
             self.next_sentence_head = keras.layers.Dense(
                 2,
@@ -122,6 +133,8 @@ class MaskedLM(Task):
 
     def call(self, inputs, training=None):
         """Score the vocabulary at the masked positions."""
+        if hasattr(self, "enhanced_mask_decoder"):
+            return self._decode(inputs, training)
         outputs = self.backbone(inputs, training=training)
         hidden = outputs["sequence_output"]
         if "mask_positions" in inputs:
@@ -130,6 +143,14 @@ class MaskedLM(Task):
         if self.next_sentence:
             logits["next_sentence"] = self.next_sentence_head(outputs["pooled_output"])
         return logits
+
+    def _decode(self, inputs, training):
+        """Ask the last block by the enhanced mask decoder instead of running it."""
+        positions = inputs.get("mask_positions")
+        hidden = self.backbone.masked_lm_features(
+            self.enhanced_mask_decoder, inputs, positions=positions, training=training
+        )
+        return {"masked_lm": self.masked_lm_head(hidden, self.backbone.token_embeddings)}
 
     def default_compile(self):
         """BERT's optimiser; cross-entropy over predictions; accuracies."""
@@ -145,8 +166,7 @@ class MaskedLM(Task):
                 for name in outputs
             },
             "weighted_metrics": {
-                name: [keras.metrics.SparseCategoricalAccuracy(name=accuracy)]
-                for name in outputs
+                name: [keras.metrics.SparseCategoricalAccuracy(name=accuracy)] for name in outputs
             },
         }
 
@@ -180,10 +200,12 @@ class MaskedLM(Task):
             likeliest first; for a list of strings a list of these.
 
         Raises:
-            ValueError: if a text has no mask, or loses one by truncation.
+            ValueError: if a text has no mask, or loses one by truncation; if the enhanced mask
+                decoder or the head of a DeBERTa was neither loaded nor trained.
         """
         if isinstance(texts, str):
             return self.fill_mask([texts], top_k)[0]
+        self._check_heads_are_known()
         inputs = self._inputs_with_masks(texts)
         logits = self.predict(inputs, verbose=0)["masked_lm"].astype("float32")
         probabilities = np.exp(logits - logits.max(-1, keepdims=True))
@@ -193,6 +215,18 @@ class MaskedLM(Task):
             [self._top(row[position], top_k) for position in np.flatnonzero(masks)]
             for row, masks in zip(probabilities, is_mask, strict=True)
         ]
+
+    def _check_heads_are_known(self):
+        """Refuse to guess with a decoder or head that was neither loaded nor trained."""
+        now = first_values(self.heads)
+        unknown = [
+            name for name, start in getattr(self, "_starts", {}).items() if start == now.get(name)
+        ]
+        if unknown:
+            raise ValueError(
+                "Expected weights that were loaded or trained for every head. Received: random "
+                f"ones for {', '.join(unknown)}"
+            )
 
     def _inputs_with_masks(self, texts):
         """Pack texts in which "[MASK]" stands for the mask token."""
@@ -220,4 +254,22 @@ class MaskedLM(Task):
 
     def get_config(self):
         """The constructor's arguments."""
-        return {**super().get_config(), "next_sentence": self.next_sentence}
+        return {
+            **super().get_config(),
+            "next_sentence": self.next_sentence,
+            "mask_decoder": dict(self.mask_decoder),
+        }
+
+
+def first_values(heads):
+    """The first values of each head's first weight; None where weights have no values yet."""
+    values = {}
+    for name, head in heads.items():
+        if not head.weights:
+            continue
+        try:
+            row = keras.ops.convert_to_numpy(head.weights[0])[0]
+        except (ValueError, RuntimeError, TypeError, AttributeError, NotImplementedError):
+            row = None
+        values[name] = None if row is None else tuple(float(value) for value in row[:8])
+    return {name: value for name, value in values.items() if value is not None}

@@ -27,7 +27,7 @@ class Task(keras.Model):
         super().__init__(**kwargs)
         self.autocast = False  # ids arrive as floats under some distribution strategies
         self.backbone = backbone
-        self.preprocessor = preprocessor
+        self.preprocessor: Any = preprocessor
         self.built = True  # the backbone and the heads build themselves
 
     def build(self, inputs_shape=None):

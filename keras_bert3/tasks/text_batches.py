@@ -11,8 +11,8 @@ class TextBatches(keras.utils.PyDataset):
 
     Args:
         texts: strings, or a pair of equally long lists of strings.
-        prepare: `prepare(texts, labels, weights, indices, epoch) -> (x, y, sample_weight)`, arrays of
-            one batch; texts a list of strings or a pair of lists, indices those of the texts.
+        prepare: `prepare(texts, labels, weights, indices, epoch)` returns `(x, y, sample_weight)`,
+            arrays of one batch; texts is a list of strings or a pair of lists, indices are theirs.
         labels: an array or list with a label a text, or None.
         weights: an array with a weight a text, or None.
         batch_size: texts in a batch; the last one may be smaller.

@@ -54,9 +54,9 @@ def naive(layer, hidden, memory, relative, positions=None, mask=None):
     prefix = "" if isinstance(layer, SharedDisentangledSelfAttention) else "position_"
     kr = projections(layer, relative, prefix + "key") if "c2p" in layer.terms else None
     qr = projections(layer, relative, prefix + "query") if "p2c" in layer.terms else None
-    size = WIDTH // 4
+    size = layer.head_dim
     context = np.zeros(hidden.shape)
-    for b, h, i in np.ndindex(len(hidden), 4, hidden.shape[1]):
+    for b, h, i in np.ndindex(len(hidden), layer.num_heads, hidden.shape[1]):
         part = slice(h * size, (h + 1) * size)
         place = i if positions is None else positions[b, i]
         scores = np.full(memory.shape[1], -np.inf)
@@ -114,9 +114,7 @@ def test_C11_queries_at_given_positions(shared):
     layer, relative = make(shared), table()
     hidden, memory = normal(2, 4, WIDTH), normal(2, 13, WIDTH)
     positions = np.array([[12, 0, 3, 3], [0, 0, 7, 5]], "int32")
-    received = layer(
-        hidden, memory=memory, relative_embeddings=relative, query_positions=positions
-    )
+    received = layer(hidden, memory=memory, relative_embeddings=relative, query_positions=positions)
     expected = naive(layer, hidden, memory, relative, positions)
     np.testing.assert_allclose(to_numpy(received), expected, atol=1e-5)
 
@@ -203,7 +201,11 @@ def test_X1_no_gather_over_pairs_of_positions(shared, given):
 
     def loss(weights, hidden, relative):
         outputs, _ = layer.stateless_call(
-            weights, [], hidden[:, :asked], memory=hidden, relative_embeddings=relative,
+            weights,
+            [],
+            hidden[:, :asked],
+            memory=hidden,
+            relative_embeddings=relative,
             query_positions=positions,
         )
         return (outputs**2).sum()

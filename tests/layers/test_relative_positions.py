@@ -50,8 +50,11 @@ def test_C13_buckets_depend_on_the_distance_alone():
 def test_rows_of_unknown_sizes_are_the_same():
     table = relative.log_bucket_table(8, 20)
     expected = relative.rows_of(table, 29, 60, -1)
-    received = relative.rows_of(table, ops.convert_to_tensor(29), ops.convert_to_tensor(60), -1) \
-        if keras.backend.backend() == "tensorflow" else expected
+    received = (
+        relative.rows_of(table, ops.convert_to_tensor(29), ops.convert_to_tensor(60), -1)
+        if keras.backend.backend() == "tensorflow"
+        else expected
+    )
     np.testing.assert_array_equal(to_numpy(received), expected)
 
 
@@ -82,6 +85,9 @@ def test_windows_equal_slices(columns, length):
     for b, p in np.ndindex(2, 6):
         wanted = scores[b, :, p, starts[b, p] : starts[b, p] + length]
         np.testing.assert_array_equal(received[b, :, p], wanted)
-    unknown = to_numpy(relative.windows(ops.convert_to_tensor(scores), ops.convert_to_tensor(starts),
-                                        np.int32(length)))
+    unknown = to_numpy(
+        relative.windows(
+            ops.convert_to_tensor(scores), ops.convert_to_tensor(starts), np.int32(length)
+        )
+    )
     np.testing.assert_array_equal(unknown, received)

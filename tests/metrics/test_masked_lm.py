@@ -17,9 +17,10 @@ class Fixed:
 
 
 def batch(predictions, rows):
-    y = {"masked_lm": RNG.integers(0, 7, (rows, predictions)), "next_sentence": RNG.integers(0, 2, rows)}
-    x = {"masked_lm": RNG.normal(size=(rows, predictions, 7)), "next_sentence": RNG.normal(size=(rows, 2))}
-    w = {"masked_lm": (RNG.random((rows, predictions)) < 0.6) * 1.0, "next_sentence": np.ones(rows)}
+    shape = rows, predictions
+    x = {"masked_lm": RNG.normal(size=(*shape, 7)), "next_sentence": RNG.normal(size=(rows, 2))}
+    y = {"masked_lm": RNG.integers(0, 7, shape), "next_sentence": RNG.integers(0, 2, rows)}
+    w = {"masked_lm": (RNG.random(shape) < 0.6) * 1.0, "next_sentence": np.ones(rows)}
     return x, y, w
 
 

@@ -59,6 +59,12 @@ def test_the_same_seed_gives_the_same_losses(recipe, tmp_path):
     assert first == second
 
 
+def test_without_data_it_reads_the_documentation_of_python(recipe, tmp_path, capsys):
+    scores = recipe.main([*TINY, "--num-duplicates", "1", "--output", str(tmp_path / "run")])
+    assert scores["predictions"] > 1000
+    assert "documents" in capsys.readouterr().out
+
+
 def test_without_next_sentence_prediction(recipe, tmp_path):
     scores = run(recipe, tmp_path, "--no-next-sentence", "--whole-words")
     assert "next_sentence_accuracy" not in scores

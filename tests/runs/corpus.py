@@ -10,9 +10,11 @@ OBJECTS = ["the red house", "a green tree", "the deep river", "some bread"]
 def write(path, documents=12, sentences=12):
     """Write one sentence a line, a blank line between documents."""
     rng = random.Random(3)
-    lines = [
-        [f"{rng.choice(SUBJECTS)} {rng.choice(VERBS)} {rng.choice(OBJECTS)}." for _ in range(sentences)]
-        for _ in range(documents)
-    ]
+    parts = SUBJECTS, VERBS, OBJECTS
+
+    def sentence():
+        return " ".join(rng.choice(part) for part in parts) + "."
+
+    lines = [[sentence() for _ in range(sentences)] for _ in range(documents)]
     path.write_text("\n\n".join("\n".join(document) for document in lines) + "\n")
     return path

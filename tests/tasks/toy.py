@@ -6,7 +6,7 @@ from keras_bert3.backbones.bert import BertBackbone
 from keras_bert3.tasks.masked_lm import MaskedLM, MaskedLMPreprocessor
 from keras_bert3.tokenizers.word_piece import WordPieceTokenizer
 
-WORDS = "the cat dog sat ran on mat log and then it slept all day long under a tree ##s ##ing".split()
+WORDS = "the cat dog sat ran on mat log and then it slept all day long under a tree ##s".split()
 TEXTS = [
     "the cat sat on the mat",
     "the dog ran and then it slept",

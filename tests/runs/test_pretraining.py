@@ -1,0 +1,100 @@
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from keras_bert3.runs import pretraining
+from tests.runs import corpus
+
+CONFIG = {
+    "data": (),
+    "data_format": "sentences",
+    "vocabulary": None,
+    "vocabulary_size": 80,
+    "lowercase": True,
+    "size": "micro",
+    "dropout": 0.0,
+    "next_sentence": True,
+    "whole_words": False,
+    "num_duplicates": 2,
+    "sequence_length": 32,
+    "long_sequence_length": 64,
+    "long_fraction": 0.1,
+    "batch_size": 8,
+    "long_batch_size": None,
+    "steps": 20,
+    "learning_rate": 1e-3,
+    "warmup_steps": 2,
+    "weight_decay": 0.01,
+    "held_out": 0.05,
+    "seed": 1,
+}
+
+
+def configure(tmp_path, **changes):
+    data = (str(corpus.write(tmp_path / "corpus.txt")),)
+    return SimpleNamespace(**{**CONFIG, "data": data, **changes})
+
+
+@pytest.fixture
+def prepared(tmp_path):
+    config = configure(tmp_path)
+    tokenizer = pretraining.make_tokenizer(config)
+    return config, tokenizer, pretraining.make_corpus(tmp_path, config, tokenizer)
+
+
+def test_a_tenth_of_the_steps_is_long_with_as_many_tokens_a_step(tmp_path, prepared):
+    config, tokenizer, tokens = prepared
+    short, long = pretraining.make_phases(tmp_path, config, tokens, tokenizer)
+    assert (short.sequence_length, short.steps, short.training.batch_size) == (32, 18, 8)
+    assert (long.sequence_length, long.steps, long.training.batch_size) == (64, 2, 4)
+
+
+def test_training_and_held_out_examples_share_no_document(tmp_path, prepared):
+    config, tokenizer, tokens = prepared
+    (phase, _) = pretraining.make_phases(tmp_path, config, tokens, tokenizer)
+    seen, held = (set(), set())
+    for rows, found in ((phase.training.examples, seen), (phase.evaluation.examples, held)):
+        for begin_a, length_a, begin_b, length_b, _ in rows:
+            found |= set(range(begin_a, begin_a + length_a))
+            found |= set(range(begin_b, begin_b + length_b))
+    assert held and seen and not held & seen
+
+
+def test_the_model_has_positions_for_the_longest_phase(prepared):
+    config, tokenizer, _ = prepared
+    task = pretraining.make_task(config, tokenizer)
+    assert task.backbone.max_sequence_length == 64
+    assert task.backbone.vocabulary_size == tokenizer.vocabulary_size
+    assert float(task.optimizer.learning_rate) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("steps", 0), ("long_fraction", 1.5), ("warmup_steps", 21), ("held_out", 0)]
+)
+def test_settings_that_could_only_fail_later_are_refused_at_once(name, value):
+    good = SimpleNamespace(**{**CONFIG, "log_every": 1})
+    pretraining.check(good)
+    with pytest.raises(ValueError, match=f"Received: {name}={value}"):
+        pretraining.check(SimpleNamespace(**{**vars(good), name: value}))
+
+
+@pytest.mark.parametrize(("next_sentence", "fewest"), [(True, 4), (False, 2)])
+def test_too_few_documents_are_refused(next_sentence, fewest):
+    few = SimpleNamespace(num_documents=fewest - 1)
+    config = SimpleNamespace(**{**CONFIG, "next_sentence": next_sentence})
+    with pytest.raises(ValueError, match=f"at least {fewest} documents.*Received: {fewest - 1}"):
+        pretraining.split_documents(few, config)
+
+
+def test_steps_count_on_over_both_phases(tmp_path, prepared):
+    config, tokenizer, tokens = prepared
+    config.log_every = 7
+    phases = pretraining.make_phases(tmp_path, config, tokens, tokenizer)
+    task = pretraining.make_task(config, tokenizer)
+    pretraining.train(tmp_path, config, task, phases)
+    rows = (tmp_path / "metrics.csv").read_text().splitlines()
+    assert [row.split(",")[0] for row in rows[1:]] == ["7", "14", "18", "20"]
+    assert int(task.optimizer.iterations) == 20
+    rates = [float(row.split(",")[rows[0].split(",").index("learning_rate")]) for row in rows[1:]]
+    np.testing.assert_allclose(rates, [1e-3 * (1 - s / 20) for s in (6, 13, 17, 19)], rtol=1e-5)
