@@ -12,6 +12,9 @@ from keras_bert3.version import __version__
 _MODULE_OF = {
     "Backbone": "keras_bert3.backbones.backbone",
     "BertBackbone": "keras_bert3.backbones.bert",
+    "BytePairTokenizer": "keras_bert3.tokenizers.byte_pair",
+    "CausalLM": "keras_bert3.tasks.causal_lm",
+    "CausalLMPreprocessor": "keras_bert3.tasks.causal_lm",
     "GPTBackbone": "keras_bert3.backbones.gpt",
     "MaskedLM": "keras_bert3.tasks.masked_lm",
     "Task": "keras_bert3.tasks.task",
@@ -34,8 +37,11 @@ if TYPE_CHECKING:
     from keras_bert3.backbones.backbone import Backbone as Backbone
     from keras_bert3.backbones.bert import BertBackbone as BertBackbone
     from keras_bert3.backbones.gpt import GPTBackbone as GPTBackbone
+    from keras_bert3.tasks.causal_lm import CausalLM as CausalLM
+    from keras_bert3.tasks.causal_lm import CausalLMPreprocessor as CausalLMPreprocessor
     from keras_bert3.tasks.masked_lm import MaskedLM as MaskedLM
     from keras_bert3.tasks.task import Task as Task
+    from keras_bert3.tokenizers.byte_pair import BytePairTokenizer as BytePairTokenizer
     from keras_bert3.tokenizers.word_piece import WordPieceTokenizer as WordPieceTokenizer
 
 
