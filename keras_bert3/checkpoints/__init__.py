@@ -13,6 +13,7 @@ _MODULE_OF = {
     "save_backbone": "preset",
     "save_google_bert": "google_bert",
     "save_huggingface": "huggingface",
+    "save_openai_gpt": "openai_gpt",
     "save_task": "preset",
 }
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from keras_bert3.checkpoints.google_bert import save_google_bert as save_google_bert
     from keras_bert3.checkpoints.huggingface import save_huggingface as save_huggingface
     from keras_bert3.checkpoints.keras_hub import from_keras_hub as from_keras_hub
+    from keras_bert3.checkpoints.openai_gpt import save_openai_gpt as save_openai_gpt
     from keras_bert3.checkpoints.preset import read_backbone as read_backbone
     from keras_bert3.checkpoints.preset import read_task as read_task
     from keras_bert3.checkpoints.preset import save_backbone as save_backbone

@@ -3,12 +3,13 @@
 from pathlib import Path
 from types import ModuleType
 
-from keras_bert3.checkpoints import folders, google_bert, huggingface, keras_hub, native
+from keras_bert3.checkpoints import folders, google_bert, huggingface, keras_hub, native, openai_gpt
 
 LAYOUTS = (
     "a keras_bert3 preset (config.json, model.weights.h5), a Hugging Face model (config.json, "
     "model.safetensors or pytorch_model.bin), a google-research/bert model (bert_config.json, "
-    "bert_model.ckpt.index) or a KerasHub preset (config.json, model.weights.h5)"
+    "bert_model.ckpt.index), an openai/finetune-transformer-lm model (params_shapes.json, "
+    "params_0.npy to params_9.npy) or a KerasHub preset (config.json, model.weights.h5)"
 )
 
 
@@ -34,5 +35,7 @@ def reader_of(folder: Path) -> ModuleType:
             return huggingface
     if (folder / google_bert.CONFIG_FILE).is_file():
         return google_bert
+    if (folder / openai_gpt.SHAPES_FILE).is_file():
+        return openai_gpt
     present = ", ".join(sorted(path.name for path in folder.iterdir())[:20]) or "nothing"
     raise ValueError(f"Expected {LAYOUTS} in '{folder}'. Received: a folder with {present}")

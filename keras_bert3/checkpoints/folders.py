@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-_MARKS = ("config.json", "bert_config.json")
+_MARKS = ("config.json", "bert_config.json", "params_shapes.json")
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ from types import ModuleType
 import numpy as np
 import safetensors.numpy
 
-from keras_bert3.checkpoints import folders, huggingface_bert, transfer
+from keras_bert3.checkpoints import folders, huggingface_bert, huggingface_gpt, transfer
 from keras_bert3.checkpoints.description import Description
 from keras_bert3.checkpoints.huggingface_tokenizer import load_word_piece
 from keras_bert3.checkpoints.mapping import cast
@@ -17,10 +17,8 @@ from keras_bert3.checkpoints.report import LoadReport
 from keras_bert3.checkpoints.tensor_files import open_tensors
 from keras_bert3.checkpoints.variables import check_complete, variables_by_path
 
-_FAMILIES = {huggingface_bert.MODEL_TYPE: huggingface_bert}
-_FAMILY_OF = {"BertBackbone": huggingface_bert}
-# Constant tables that older versions of transformers saved with the weights.
-_BUFFERS = ("position_ids", "token_type_ids")
+_FAMILIES = {family.MODEL_TYPE: family for family in (huggingface_bert, huggingface_gpt)}
+_FAMILY_OF = {"BertBackbone": huggingface_bert, "GPTBackbone": huggingface_gpt}
 _OLD_NAMES = {".LayerNorm.gamma": ".LayerNorm.weight", ".LayerNorm.beta": ".LayerNorm.bias"}
 
 
@@ -32,6 +30,9 @@ def describe(folder: Path) -> Description:
 
 def load_tokenizer(folder: Path, description: Description):
     """Load the folder's tokenizer, or None where it has none."""
+    family = _family(folder)
+    if family is huggingface_gpt:
+        return huggingface_gpt.load_tokenizer(folder)
     return load_word_piece(folder)
 
 
@@ -72,11 +73,11 @@ def canonical_names(names: Iterable[str], family: ModuleType) -> tuple[dict, lis
     outer = base[: base[:-1].rfind(".") + 1]
     canonical, ignored = {}, []
     for name in names:
-        if name.rsplit(".", 1)[-1] in _BUFFERS:
+        if name.endswith(family.BUFFERS):
             ignored.append(name)
             continue
         below = name.removeprefix(base)
-        is_base = below.split(".")[0] in ("embeddings", "encoder", "pooler")
+        is_base = below.split(".")[0] in family.BASE_PARTS
         key = family.PREFIX + below if is_base else name.removeprefix(outer)
         for old, new in _OLD_NAMES.items():
             key = key.removesuffix(old) + new if key.endswith(old) else key
@@ -131,7 +132,8 @@ def _tensors_of(family: ModuleType, backbone, heads: Mapping, dtype: str) -> dic
     variables = variables_by_path(backbone, heads)
     if family.architecture(heads) in family.WITHOUT_POOLER:
         variables = {path: v for path, v in variables.items() if not path.startswith("pooler/")}
-    prefix = "" if heads else family.PREFIX
+    # GPT without a head is their language model, whose names keep the prefix.
+    prefix = "" if heads or family is huggingface_gpt else family.PREFIX
     rules = [cast(rule, dtype) for rule in family.rules(backbone.num_layers, heads)]
     return {
         name.removeprefix(prefix): np.ascontiguousarray(value)

@@ -8,6 +8,9 @@ from keras_bert3.checkpoints.mapping import Rule, dense, for_layers, norm, renam
 MODEL_TYPE = "bert"
 PREFIX = "bert."
 TOKEN_TABLE = "embeddings.word_embeddings.weight"
+BASE_PARTS = ("embeddings", "encoder", "pooler")
+BUFFERS = ("position_ids", "token_type_ids")
+"""Ends of the names of constant tables that older versions of transformers saved with weights."""
 OPTIONAL = ("pooler/",)
 """Parts of the backbone that a checkpoint may lack: masked LMs are published without a pooler."""
 
