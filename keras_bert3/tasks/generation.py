@@ -96,7 +96,7 @@ class _Writer(keras.Model):
     """From prompts `[b, P]` to prompts with their continuation `[b, P + N]`."""
 
     def __init__(self, task, sampler, end_id, width, num_steps):
-        super().__init__(dtype=task.dtype_policy)
+        super().__init__(dtype=task.dtype_policy, name="writer")
         self.autocast = False
         self.task = task
         loop = {Beam: _search_beams, Contrastive: _search_contrastively}.get(type(sampler), _sample)
