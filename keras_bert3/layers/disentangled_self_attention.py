@@ -29,8 +29,8 @@ class DisentangledSelfAttention(SelfAttention):
     of relative embeddings that all layers share, by projections of this layer. In DeBERTa v1 the
     keys have no bias, nor have Kr. delta is `identity_table(span)`.
 
-    The paper writes delta(j, i) in the last term, the released code and so all released weights have
-    delta(i, j); `p2c_distance` chooses.
+    The paper writes delta(j, i) in the last term; the released code, and so all released weights,
+    have delta(i, j). `p2c_distance` chooses.
 
     Args:
         num_heads: number of heads h; must divide the width of the model.
@@ -90,7 +90,7 @@ class DisentangledSelfAttention(SelfAttention):
         self.delta = self.delta_table()
 
     def delta_table(self):
-        """delta by distance; see `identity_table`."""
+        """Delta by distance; see `identity_table`."""
         return identity_table(self.span)
 
     def build(self, hidden_shape):
@@ -145,7 +145,7 @@ class DisentangledSelfAttention(SelfAttention):
         return (self.head_dim * (1 + len(self.terms))) ** -0.5
 
     def scores(self, query, key, relative_embeddings, query_positions=None):
-        """Add the terms: queries `[b, q, h, d]`, scaled, and keys `[b, k, h, d]` -> `[b, h, q, k]`."""
+        """Add the terms: scaled queries `[b, q, h, d]`, keys `[b, k, h, d]` -> `[b, h, q, k]`."""
         scores = ops.einsum("bqhd,bkhd->bhqk", query, key)
         if "c2p" in self.terms:
             scores += self._content_to_position(query, key, relative_embeddings, query_positions)
@@ -218,7 +218,7 @@ class SharedDisentangledSelfAttention(DisentangledSelfAttention):
         super().__init__(num_heads, span, **kwargs)
 
     def delta_table(self):
-        """delta by distance; see `log_bucket_table`."""
+        """Delta by distance; see `log_bucket_table`."""
         return log_bucket_table(self.span, self.max_position)
 
     def build_position_projections(self, width):

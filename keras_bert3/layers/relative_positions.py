@@ -14,7 +14,7 @@ BLOCK = 128
 
 
 def identity_table(span):
-    """delta for distances of their own (He et al. 2021, DeBERTa, equation 3).
+    """Delta for distances of their own (He et al. 2021, DeBERTa, equation 3).
 
         delta(i, j) = clip(i - j + span, 0, 2 span - 1)
 
@@ -29,7 +29,7 @@ def identity_table(span):
 
 
 def log_bucket_table(span, max_position):
-    """delta for distances in buckets that widen with the distance (DeBERTa v2 and v3).
+    """Delta for distances in buckets that widen with the distance (DeBERTa v2 and v3).
 
         bucket(r) = r                                                            |r| <= m = span / 2
         bucket(r) = sign(r) (m + ceil(ln(|r| / m) / ln((N - 1) / m) (m - 1)))    else
@@ -64,7 +64,7 @@ def log_bucket_table(span, max_position):
 
 
 def rows_of(table, first, count, step):
-    """delta for `count` distances `first, first + step, ...`.
+    """Delta for `count` distances `first, first + step, ...`.
 
     Args:
         table: as returned by `identity_table` or `log_bucket_table`.

@@ -31,7 +31,7 @@ def table(rows=2 * SPAN):
 
 
 def projections(layer, x, name):
-    weights = {w.path.split("/", 1)[1]: to_numpy(w).astype("float64") for w in layer.weights}
+    weights = {w.path.split("attention/")[-1]: to_numpy(w).astype("float64") for w in layer.weights}
     return x @ weights[f"{name}/kernel"] + weights.get(f"{name}/bias", 0.0)
 
 
