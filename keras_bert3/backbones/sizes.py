@@ -54,3 +54,42 @@ GPT: dict[str, dict[str, int]] = {
     "base": _bert(40478, 12, 768),
 }
 GPT_PARAMETERS: dict[str, int] = {"base": 116_534_784}
+
+
+def _deberta(
+    vocabulary_size: int, num_layers: int, hidden_dim: int, **arguments: int
+) -> dict[str, int]:
+    """BERT's proportions, in DeBERTa v1, v2 and v3 alike."""
+    return {**_bert(vocabulary_size, num_layers, hidden_dim), **arguments}
+
+
+# He et al. 2021 (v1; `DebertaBackbone`), microsoft/DeBERTa (v2; `DebertaV2Backbone`).
+DEBERTA: dict[str, dict[str, int]] = {
+    "base": _deberta(50265, 12, 768),
+    "large": _deberta(50265, 24, 1024),
+    "xlarge": _deberta(50265, 48, 1024),
+}
+DEBERTA_V2: dict[str, dict[str, int]] = {
+    "v2_xlarge": _deberta(128100, 24, 1536, convolution_size=3),
+    "v2_xxlarge": _deberta(128100, 48, 1536, convolution_size=3),
+    # He, Gao & Chen 2021 (v3).
+    "v3_xsmall": _deberta(128100, 12, 384),
+    "v3_small": _deberta(128100, 6, 768),
+    "v3_base": _deberta(128100, 12, 768),
+    "v3_large": _deberta(128100, 24, 1024),
+    "v3_base_multilingual": _deberta(251000, 12, 768),
+}
+DEBERTA_PARAMETERS: dict[str, tuple[int, int, int, int]] = {
+    # name: (backbone, with the masked-LM head, with absolute positions too, token table alone);
+    # the papers' "backbone" leaves the token table out.
+    "base": (138_601_728, 139_244_121, 139_637_337, 38_603_520),
+    "large": (405_163_008, 406_264_921, 406_789_209, 51_471_360),
+    "xlarge": (757_804_032, 758_905_945, 759_430_233, 51_471_360),
+    "v2_xlarge": (884_593_152, 887_085_156, 887_871_588, 196_761_600),
+    "v2_xxlarge": (1_564_549_632, 1_567_041_636, 1_567_828_068, 196_761_600),
+    "v3_xsmall": (70_682_112, 70_958_820, 71_155_428, 49_190_400),
+    "v3_small": (141_304_320, 142_024_548, 142_417_764, 98_380_800),
+    "v3_base": (183_831_552, 184_551_780, 184_944_996, 98_380_800),
+    "v3_large": (434_012_160, 435_191_908, 435_716_196, 131_174_400),
+    "v3_base_multilingual": (278_218_752, 279_061_880, 279_455_096, 192_768_000),
+}

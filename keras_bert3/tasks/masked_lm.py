@@ -262,14 +262,17 @@ class MaskedLM(Task):
 
 
 def first_values(heads):
-    """The first values of each head's first weight; None where weights have no values yet."""
+    """The first values of each head's first matrix, which starts at random.
+
+    Heads without a matrix, or without values yet, are left out.
+    """
     values = {}
     for name, head in heads.items():
-        if not head.weights:
-            continue
+        matrices = [weight for weight in head.weights if len(weight.shape) == 2]
         try:
-            row = keras.ops.convert_to_numpy(head.weights[0])[0]
+            rows = [keras.ops.convert_to_numpy(matrix)[0] for matrix in matrices[:1]]
         except (ValueError, RuntimeError, TypeError, AttributeError, NotImplementedError):
-            row = None
-        values[name] = None if row is None else tuple(float(value) for value in row[:8])
-    return {name: value for name, value in values.items() if value is not None}
+            continue
+        if rows:
+            values[name] = tuple(float(value) for value in rows[0][:8])
+    return values
