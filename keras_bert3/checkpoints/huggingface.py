@@ -3,22 +3,41 @@
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 import numpy as np
 import safetensors.numpy
 
-from keras_bert3.checkpoints import folders, huggingface_bert, huggingface_gpt, transfer
+from keras_bert3.checkpoints import (
+    folders,
+    huggingface_bert,
+    huggingface_deberta,
+    huggingface_gpt,
+    transfer,
+)
 from keras_bert3.checkpoints.description import Description
 from keras_bert3.checkpoints.huggingface_tokenizer import load_word_piece
-from keras_bert3.checkpoints.mapping import cast
+from keras_bert3.checkpoints.mapping import Rule, cast
 from keras_bert3.checkpoints.parts import parts_of
 from keras_bert3.checkpoints.report import LoadReport
 from keras_bert3.checkpoints.tensor_files import open_tensors
 from keras_bert3.checkpoints.variables import check_complete, variables_by_path
 
-_FAMILIES = {family.MODEL_TYPE: family for family in (huggingface_bert, huggingface_gpt)}
-_FAMILY_OF = {"BertBackbone": huggingface_bert, "GPTBackbone": huggingface_gpt}
+_FAMILIES = {
+    family.MODEL_TYPE: family
+    for family in (
+        huggingface_bert,
+        huggingface_gpt,
+        huggingface_deberta.V1,
+        huggingface_deberta.V2,
+    )
+}
+_FAMILY_OF = {
+    "BertBackbone": huggingface_bert,
+    "GPTBackbone": huggingface_gpt,
+    "DebertaBackbone": huggingface_deberta.V1,
+    "DebertaV2Backbone": huggingface_deberta.V2,
+}
 _OLD_NAMES = {".LayerNorm.gamma": ".LayerNorm.weight", ".LayerNorm.beta": ".LayerNorm.bias"}
 
 
@@ -33,6 +52,8 @@ def load_tokenizer(folder: Path, description: Description):
     family = _family(folder)
     if family is huggingface_gpt:
         return huggingface_gpt.load_tokenizer(folder)
+    if isinstance(family, huggingface_deberta.Family):
+        return None
     return load_word_piece(folder)
 
 
@@ -41,8 +62,10 @@ def load_weights(folder: Path, backbone, heads: dict) -> LoadReport:
     family = _family(folder)
     tensors = open_tensors(folder)
     names, ignored = canonical_names(tensors.file_of, family)
+    if isinstance(family, huggingface_deberta.Family):
+        family.check_names(names, folder)
     report = transfer.load(
-        family.rules(backbone.num_layers, heads),
+        _rules(family, backbone, heads),
         names,
         tensors.read,
         variables_by_path(backbone, heads),
@@ -52,7 +75,7 @@ def load_weights(folder: Path, backbone, heads: dict) -> LoadReport:
     return report + LoadReport(ignored=tuple(ignored))
 
 
-def canonical_names(names: Iterable[str], family: ModuleType) -> tuple[dict, list]:
+def canonical_names(names: Iterable[str], family: Any) -> tuple[dict, list]:
     """Find the names that the tables use for the tensors of a file.
 
     Files differ in what stands before the names of the base model (`bert.`, nothing, or whatever a
@@ -127,21 +150,28 @@ def save_huggingface(
             tokenizer.save(fresh)
 
 
-def _tensors_of(family: ModuleType, backbone, heads: Mapping, dtype: str) -> dict[str, np.ndarray]:
+def _tensors_of(family: Any, backbone, heads: Mapping, dtype: str) -> dict[str, np.ndarray]:
     """Name and lay out every weight as transformers does for a model with these heads."""
     variables = variables_by_path(backbone, heads)
     if family.architecture(heads) in family.WITHOUT_POOLER:
         variables = {path: v for path, v in variables.items() if not path.startswith("pooler/")}
     # GPT without a head is their language model, whose names keep the prefix.
     prefix = "" if heads or family is huggingface_gpt else family.PREFIX
-    rules = [cast(rule, dtype) for rule in family.rules(backbone.num_layers, heads)]
+    rules = [cast(rule, dtype) for rule in _rules(family, backbone, heads)]
     return {
         name.removeprefix(prefix): np.ascontiguousarray(value)
         for name, value in transfer.save(rules, variables)
     }
 
 
-def _family(folder: Path) -> ModuleType:
+def _rules(family, backbone, heads: Mapping) -> list[Rule]:
+    """The family's table; DeBERTa's depends on more than the number of layers."""
+    if isinstance(family, huggingface_deberta.Family):
+        return family.rules_for(backbone, heads)
+    return family.rules(backbone.num_layers, heads)
+
+
+def _family(folder: Path) -> Any:
     """The module that knows the model family of a folder."""
     file = folder / "config.json"
     model_type = folders.read_json(file).get("model_type", huggingface_bert.MODEL_TYPE)
