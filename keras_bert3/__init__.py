@@ -16,7 +16,7 @@ _MODULE_OF = {
     "CausalLM": "keras_bert3.tasks.causal_lm",
     "CausalLMPreprocessor": "keras_bert3.tasks.causal_lm",
     "DebertaBackbone": "keras_bert3.backbones.deberta",
-    "DebertaV2Backbone": "keras_bert3.backbones.deberta",
+    "DebertaV2Backbone": "keras_bert3.backbones.deberta_v2",
     "GPTBackbone": "keras_bert3.backbones.gpt",
     "MaskedLM": "keras_bert3.tasks.masked_lm",
     "Task": "keras_bert3.tasks.task",
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from keras_bert3.backbones.backbone import Backbone as Backbone
     from keras_bert3.backbones.bert import BertBackbone as BertBackbone
     from keras_bert3.backbones.deberta import DebertaBackbone as DebertaBackbone
-    from keras_bert3.backbones.deberta import DebertaV2Backbone as DebertaV2Backbone
+    from keras_bert3.backbones.deberta_v2 import DebertaV2Backbone as DebertaV2Backbone
     from keras_bert3.backbones.gpt import GPTBackbone as GPTBackbone
     from keras_bert3.tasks.causal_lm import CausalLM as CausalLM
     from keras_bert3.tasks.causal_lm import CausalLMPreprocessor as CausalLMPreprocessor

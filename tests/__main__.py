@@ -1,8 +1,8 @@
 """Run the whole suite: once for each backend, and once with TensorFlow hidden.
 
-    python -m tests                     everything
-    python -m tests jax torch           these backends only
-    python -m tests jax -- -k masks     arguments after -- go to pytest
+python -m tests                     everything
+python -m tests jax torch           these backends only
+python -m tests jax -- -k masks     arguments after -- go to pytest
 """
 
 import os
@@ -21,6 +21,7 @@ def environment(run: str) -> dict[str, str]:
     variables = {
         "KERAS_BACKEND": "jax" if run == HIDDEN else run,
         "TF_CPP_MIN_LOG_LEVEL": "3",
+        "OMP_NUM_THREADS": "1",  # a worker a processor
         "TOKENIZERS_PARALLELISM": "false",
         "HF_HUB_OFFLINE": "1",
     }
@@ -42,7 +43,7 @@ def main(arguments: list[str]) -> int:
     for run in runs:
         print(f"\n=== {run}", flush=True)
         started = time.monotonic()
-        command = [sys.executable, "-m", "pytest", *options]
+        command = [sys.executable, "-m", "pytest", "--numprocesses=auto", *options]
         if run == HIDDEN:
             # transformers and the recipes' subprocesses are covered by the run that sees TensorFlow
             command += ["--ignore=tests/parity"]

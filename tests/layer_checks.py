@@ -21,8 +21,10 @@ def check_layer(layer, *inputs, tolerance=1e-5, unmoved=()):
     """
     expected = to_numpy(layer(*inputs))
     symbolic = [
-        keras.Input((None,) * (x.ndim - 2) + x.shape[-1:] if x.dtype.kind == "f" else (None,),
-                    dtype=str(x.dtype))
+        keras.Input(
+            (None,) * (x.ndim - 2) + x.shape[-1:] if x.dtype.kind == "f" else (None,),
+            dtype=str(x.dtype),
+        )
         for x in inputs
     ]
     model = keras.Model(symbolic, layer(*symbolic))

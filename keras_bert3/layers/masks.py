@@ -54,9 +54,14 @@ def masked_softmax(scores, mask=None):
     """
     dtype = keras.backend.standardize_dtype(scores.dtype)
     scores = ops.cast(scores, "float32")
+    if scores.shape[-1] == 1:  # Keras warns of a softmax over one value, and it is always 1
+        probabilities = ops.ones_like(scores)
+    elif mask is None:
+        probabilities = ops.softmax(scores, axis=-1)
+    else:
+        # exp(-1e9 - max) is exactly 0 in float32 beside any score that half precision can hold.
+        probabilities = ops.softmax(ops.where(mask, scores, -1e9), axis=-1)
     if mask is None:
-        return ops.cast(ops.softmax(scores, axis=-1), dtype)
-    # exp(-1e9 - max) is exactly 0 in float32 beside any score that half precision can hold.
-    probabilities = ops.softmax(ops.where(mask, scores, -1e9), axis=-1)
+        return ops.cast(probabilities, dtype)
     sees_a_key = ops.cast(ops.any(mask, axis=-1, keepdims=True), "float32")
     return ops.cast(probabilities * sees_a_key, dtype)

@@ -69,7 +69,7 @@ def check(config) -> None:
     for name, holds in limits.items():
         if not holds:
             raise ValueError(
-                f"Expected positive counts, shares between 0 and 1, and no more warm-up than steps. "
+                "Expected positive counts, shares between 0 and 1, no more warm-up than steps. "
                 f"Received: {name}={getattr(config, name)}"
             )
 

@@ -120,8 +120,8 @@ class CausalLM(Task):
         if isinstance(prompts, str):
             return self.generate([prompts], max_length, sampler, end_id)[0]
         is_text = len(prompts) > 0 and isinstance(prompts[0], str)
-        if is_text and self.preprocessor is None:
-            self.preprocess(prompts)  # says what is missing
+        if is_text:
+            self.preprocess("")  # refuses text where there is no preprocessor
         rows = self.preprocessor.tokenizer(list(prompts)) if is_text else prompts
         ids = generation.generate(self, rows, max_length, sampler or Greedy(), end_id)
         return [self.preprocessor.tokenizer.decode(row) for row in ids] if is_text else ids

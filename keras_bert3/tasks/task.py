@@ -113,7 +113,7 @@ class Task(keras.Model):
         """Refuse ids outside the tables before any step is taken."""
         if isinstance(x, dict) and "token_ids" in x:
             check_range("token_ids", x["token_ids"], self.backbone.vocabulary_size)
-            if "segment_ids" in x:
+            if "segment_ids" in x and self.backbone.num_segments:
                 check_range("segment_ids", x["segment_ids"], self.backbone.num_segments)
 
     def get_config(self):

@@ -154,7 +154,7 @@ class BytePairTokenizer:
         Raises:
             ValueError: for anything that is not str.
         """
-        if isinstance(text, list | tuple):
+        if not isinstance(text, str) and isinstance(text, Sequence):
             return [self(one) for one in text]
         if len(self._memo) > MEMO_ENTRIES:
             self._memo = {}

@@ -87,7 +87,9 @@ def test_segments_are_zero_when_absent():
     assert not np.allclose(zeros, sequence(backbone))
 
 
-@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16", "mixed_float16"])
+@pytest.mark.parametrize(
+    "dtype", ["float32", "mixed_bfloat16", "mixed_float16", "bfloat16", "float16"]
+)
 def test_M1_a_fully_masked_row_is_finite_and_does_not_touch_the_others(dtype):
     backbone = make(dtype=dtype)
     both = sequence(backbone, padding_mask=np.array([[1] * 6, [0] * 6]))

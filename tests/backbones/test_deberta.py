@@ -2,8 +2,8 @@ import keras
 import numpy as np
 import pytest
 
+from keras_bert3 import DebertaBackbone, DebertaV2Backbone
 from keras_bert3.backbones import sizes
-from keras_bert3.backbones.deberta import DebertaBackbone, DebertaV2Backbone
 from keras_bert3.layers.masked_lm_head import MaskedLMHead
 from tests.layer_checks import to_numpy
 
