@@ -8,6 +8,7 @@ python -m tests jax -- -k masks     arguments after -- go to pytest
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -16,14 +17,20 @@ HIDDEN = "jax-without-tensorflow"
 RUNS = ("jax", "torch", "tensorflow", HIDDEN)
 
 
-def environment(run: str) -> dict[str, str]:
-    """Choose the backend; hide TensorFlow by a package of its name that refuses to be imported."""
+def environment(run: str, cache: str) -> dict[str, str]:
+    """Choose the backend; hide TensorFlow by a package of its name that refuses to be imported.
+
+    What JAX compiles is kept in `cache`, so that each program is compiled by one test and one run.
+    """
     variables = {
         "KERAS_BACKEND": "jax" if run == HIDDEN else run,
         "TF_CPP_MIN_LOG_LEVEL": "3",
         "OMP_NUM_THREADS": "1",  # a worker a processor
         "TOKENIZERS_PARALLELISM": "false",
         "HF_HUB_OFFLINE": "1",
+        "JAX_COMPILATION_CACHE_DIR": cache,
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.05",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
     }
     if run == HIDDEN:
         path = [str(ROOT / "tests" / "without_tensorflow"), os.environ.get("PYTHONPATH", "")]
@@ -39,20 +46,24 @@ def main(arguments: list[str]) -> int:
     if unknown:
         print(f"Expected backends among {', '.join(RUNS)}. Received: {', '.join(unknown)}")
         return 2
-    results = {}
-    for run in runs:
-        print(f"\n=== {run}", flush=True)
-        started = time.monotonic()
-        command = [sys.executable, "-m", "pytest", "--numprocesses=auto", *options]
-        if run == HIDDEN:
-            # transformers and the recipes' subprocesses are covered by the run that sees TensorFlow
-            command += ["--ignore=tests/parity"]
-        code = subprocess.run(command, cwd=ROOT, env=environment(run)).returncode
-        results[run] = (code, time.monotonic() - started)
+    with tempfile.TemporaryDirectory() as cache:
+        results = {run: run_suite(run, options, cache) for run in runs}
     print()
     for run, (code, seconds) in results.items():
         print(f"{run:24} {'passed' if code == 0 else f'FAILED (exit {code})'} in {seconds:.0f} s")
     return int(any(code for code, _ in results.values()))
+
+
+def run_suite(run: str, options: list[str], cache: str) -> tuple[int, float]:
+    """Run pytest in its environment; return its exit code and the seconds it took."""
+    print(f"\n=== {run}", flush=True)
+    started = time.monotonic()
+    command = [sys.executable, "-m", "pytest", "--numprocesses=auto", *options]
+    if run == HIDDEN:
+        # transformers and the recipes' subprocesses are covered by the run that sees TensorFlow
+        command += ["--ignore=tests/parity"]
+    code = subprocess.run(command, cwd=ROOT, env=environment(run)).returncode
+    return code, time.monotonic() - started
 
 
 if __name__ == "__main__":
