@@ -62,7 +62,7 @@ def run_suite(run: str, options: list[str], cache: str) -> tuple[int, float]:
     if run == HIDDEN:
         # transformers and the recipes' subprocesses are covered by the run that sees TensorFlow
         command += ["--ignore=tests/parity"]
-    code = subprocess.run(command, cwd=ROOT, env=environment(run)).returncode
+    code = subprocess.run(command, cwd=ROOT, env=environment(run, cache)).returncode
     return code, time.monotonic() - started
 
 
