@@ -60,7 +60,7 @@ def run_suite(run: str, options: list[str], cache: str) -> tuple[int, float]:
     started = time.monotonic()
     command = [sys.executable, "-m", "pytest", "--numprocesses=auto", *options]
     if run == HIDDEN:
-        # transformers and the recipes' subprocesses are covered by the run that sees TensorFlow
+        # comparisons with other libraries need no second run
         command += ["--ignore=tests/parity"]
     code = subprocess.run(command, cwd=ROOT, env=environment(run, cache)).returncode
     return code, time.monotonic() - started

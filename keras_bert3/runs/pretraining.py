@@ -168,8 +168,8 @@ def make_task(config, tokenizer) -> MaskedLM:
     task = MaskedLM(backbone, config.next_sentence, preprocessor)
     schedule = WarmupLinearDecay(config.learning_rate, config.warmup_steps, config.steps)
     optimizer = BertAdam(schedule, weight_decay=config.weight_decay)
-    # Keras leaves XLA off on TensorFlow's CPU, where it halves the time of a step and takes some
-    # twenty seconds to compile.
+    # Keras leaves XLA off on TensorFlow's CPU, where it halves the time of a step; compiling takes
+    # as long as many steps, so a short run does without.
     use_xla = keras.backend.backend() == "tensorflow" and config.steps >= 500
     task.compile(optimizer=optimizer, jit_compile=True if use_xla else "auto")
     print(f"{task.count_params():,} parameters", flush=True)
