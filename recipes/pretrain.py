@@ -1,7 +1,8 @@
-"""Pretrain BERT from raw text: masked language modelling and next-sentence prediction.
+"""Pretrain BERT, GPT-1 or DeBERTa from raw text.
 
     KERAS_BACKEND=jax python recipes/pretrain.py
         A vocabulary and a small BERT from Python's own documentation; minutes on two CPU cores.
+        `--backbone gpt`, `--backbone deberta`: the same for the others.
 
     python recipes/pretrain.py --data 'books/*.txt' --steps 20000
         The same from your text.
@@ -22,6 +23,11 @@ import time
 class Config:
     """Settings of a run. A flag overrides a preset, a preset these defaults."""
 
+    backbone: str = "bert"
+    """bert, gpt or deberta."""
+    objective: str | None = None
+    """bert: mlm+nsp or mlm. gpt: lm. deberta: mlm or rtd (replaced-token detection). None: the
+    first of these."""
     data: tuple[str, ...] = ()
     """Files, folders or globs of UTF-8 text. Empty: the documentation that comes with Python."""
     data_format: str = "paragraphs"
@@ -34,13 +40,14 @@ class Config:
     lowercase: bool = True
     """Lower-case the text and strip accents ("uncased")."""
     size: str = "micro"
-    """micro (2 layers of 128, for a CPU) or a name in keras_bert3/backbones/sizes.py."""
+    """micro (for a CPU) or a name in keras_bert3/backbones/sizes.py."""
     dropout: float = 0.0
     """Rate on embeddings, sublayers and attention (paper: 0.1)."""
-    next_sentence: bool = True
-    """Predict whether the second segment follows the first."""
-    whole_words: bool = False
-    """Mask all pieces of a word together."""
+    masking: str = "tokens"
+    """What is masked together: tokens (one by one), whole_words or, for deberta, n_grams."""
+    without: tuple[str, ...] = ()
+    """deberta: parts to leave out, emd (the enhanced mask decoder), c2p or p2c (terms of the
+    attention)."""
     num_duplicates: int = 10
     """Walks over the corpus that cut it into examples (published script: 10)."""
     sequence_length: int = 32
@@ -78,20 +85,29 @@ PAPER = Config(
     long_sequence_length=512, batch_size=256, long_batch_size=256, steps=1_000_000,
     learning_rate=1e-4, warmup_steps=10_000, log_every=1000, held_out=0.001,
 )  # fmt: skip
+# The first preset of a backbone is taken where none is named.
 PRESETS = {
-    "micro": ("two layers of 128, for a CPU", Config()),
+    "micro": ("a BERT of two layers of 128, for a CPU", Config()),
     "bert-base": ("Devlin et al. 2018, BERT base", PAPER),
     "bert-large": ("BERT large", dataclasses.replace(PAPER, size="large_uncased")),
 }
 
 
 def parse(arguments: list[str]) -> Config:
-    """Read the command line; the first preset is the default."""
+    """Read the command line; where no preset is named, `--backbone` chooses one."""
     import tyro
 
     if not arguments or (arguments[0].startswith("-") and arguments[0] not in ("-h", "--help")):
-        arguments = ["micro", *arguments]
+        arguments = [smallest_preset(arguments), *arguments]
     return tyro.extras.overridable_config_cli(PRESETS, args=arguments, description=__doc__)
+
+
+def smallest_preset(arguments: list[str]) -> str:
+    """Return the first preset of the backbone that `arguments` name, or the first of all."""
+    text = " ".join(arguments).replace("--backbone=", "--backbone ").split()
+    named = text[text.index("--backbone") + 1 :][:1] if "--backbone" in text else []
+    fitting = [name for name, (_, config) in PRESETS.items() if [config.backbone] == named]
+    return (fitting or list(PRESETS))[0]
 
 
 def main(arguments: list[str] | None = None) -> dict[str, float]:
@@ -100,21 +116,21 @@ def main(arguments: list[str] | None = None) -> dict[str, float]:
     import keras
 
     from keras_bert3.runs import pretraining
-    from keras_bert3.runs.pretraining_report import report
     from keras_bert3.runs.run_directory import new_run
 
     pretraining.check(config)
+    course = pretraining.course_of(config)
     keras.utils.set_random_seed(config.seed)
     keras.config.set_dtype_policy(config.dtype_policy)
     output = config.output or time.strftime("runs/pretrain-%Y%m%d-%H%M%S")
     with new_run(output, config) as run:
-        tokenizer = pretraining.make_tokenizer(config)
+        tokenizer = course.make_tokenizer(config)
         corpus = pretraining.make_corpus(run, config, tokenizer)
-        phases = pretraining.make_phases(run, config, corpus, tokenizer)
-        task = pretraining.make_task(config, tokenizer)
+        phases = course.make_phases(run, config, corpus, tokenizer)
+        task = course.make_task(config, tokenizer)
         pretraining.train(run, config, task, phases)
         task.save_to_preset(run / "preset")
-        return report(run, config, task, corpus, phases)
+        return course.report(run, config, task, corpus, phases)
 
 
 if __name__ == "__main__":

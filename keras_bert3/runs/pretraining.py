@@ -1,36 +1,33 @@
-"""The course of pretraining: text, vocabulary, examples, phases, training."""
+"""The course of a pretraining run that all backbones share: text, corpus, phases, training.
 
-import itertools
+What they do not share stands in one module an objective, found by `course_of`. Such a module has
+
+    check(config)                                  refuses settings before any work
+    make_tokenizer(config)                         reads a vocabulary or learns one
+    make_phases(folder, config, corpus, tokenizer) batches of each sequence length, as `Phase`s
+    make_task(config, tokenizer)                   the compiled model
+    report(folder, config, task, corpus, phases)   prints and returns the final evaluation
+"""
+
+import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import keras
 import numpy as np
 
-from keras_bert3.backbones import sizes
-from keras_bert3.backbones.bert import BertBackbone
 from keras_bert3.data.corpus import read_documents
-from keras_bert3.data.pretraining_batches import EvaluationBatches, PretrainingBatches
-from keras_bert3.data.pretraining_examples import build_examples
 from keras_bert3.data.python_documentation import python_documentation
 from keras_bert3.data.tokenized_corpus import TokenizedCorpus, write_tokenized_corpus
 from keras_bert3.runs.run_log import RunLog
-from keras_bert3.tasks.masked_lm import MaskedLM, MaskedLMPreprocessor
-from keras_bert3.tokenizers.training import train_word_piece
-from keras_bert3.tokenizers.word_piece import WordPieceTokenizer
-from keras_bert3.training.optimizers import BertAdam
-from keras_bert3.training.schedules import WarmupLinearDecay
 
-# Smaller than any published size, so that two CPU cores learn something in minutes. So narrow a
-# model needs larger first weights than 0.02 for its attention to leave the uniform start early.
-MICRO = {
-    "num_layers": 2,
-    "num_heads": 2,
-    "hidden_dim": 128,
-    "intermediate_dim": 512,
-    "initializer_range": 0.06,
+# Backbone and objective; the first objective of a backbone is what its paper does.
+COURSES = {
+    ("bert", "mlm+nsp"): "bert_pretraining",
+    ("bert", "mlm"): "bert_pretraining",
 }
 
 
@@ -41,14 +38,41 @@ class Phase:
     Attributes:
         sequence_length: tokens of a row.
         steps: updates.
-        training: endless batches.
-        evaluation: the held-out examples at this length, masks fixed.
+        training: has `batch_size` and `forever()`, which yields endless batches.
+        evaluation: held-out batches, the same each time.
     """
 
     sequence_length: int
     steps: int
-    training: PretrainingBatches
-    evaluation: EvaluationBatches
+    training: Any
+    evaluation: Any
+
+
+def objective_of(config) -> str:
+    """Return the objective of a run: the one it names, or the first of its backbone.
+
+    Raises:
+        ValueError: if there is no such backbone, or it has no such objective.
+    """
+    backbones = list(dict.fromkeys(backbone for backbone, _ in COURSES))
+    if config.backbone not in backbones:
+        raise ValueError(
+            f"Expected `backbone` to be one of {', '.join(backbones)}. "
+            f"Received: {config.backbone!r}"
+        )
+    objectives = [objective for backbone, objective in COURSES if backbone == config.backbone]
+    if config.objective not in (None, *objectives):
+        raise ValueError(
+            f"Expected `objective` of {config.backbone} to be one of {', '.join(objectives)}. "
+            f"Received: {config.objective!r}"
+        )
+    return config.objective or objectives[0]
+
+
+def course_of(config) -> ModuleType:
+    """Return the module of the run's backbone and objective."""
+    name = COURSES[config.backbone, objective_of(config)]
+    return importlib.import_module(f"keras_bert3.runs.{name}")
 
 
 def check(config) -> None:
@@ -57,7 +81,6 @@ def check(config) -> None:
     Raises:
         ValueError: naming the setting.
     """
-    _size(config.size)
     limits = {
         "steps": config.steps >= 1,
         "batch_size": config.batch_size >= 1,
@@ -72,6 +95,22 @@ def check(config) -> None:
                 "Expected positive counts, shares between 0 and 1, no more warm-up than steps. "
                 f"Received: {name}={getattr(config, name)}"
             )
+    course_of(config).check(config)
+
+
+def size_of(config, micro: dict[str, Any], published: dict[str, dict]) -> dict[str, Any]:
+    """Return the backbone's arguments for `config.size`: `micro`, or a published size.
+
+    Raises:
+        ValueError: if there is no such size.
+    """
+    if config.size == "micro":
+        return micro
+    if config.size not in published:
+        raise ValueError(
+            f"Expected `size` to be one of micro, {', '.join(published)}. Received: {config.size!r}"
+        )
+    return published[config.size]
 
 
 def documents(config) -> Iterator[list[str]]:
@@ -81,14 +120,9 @@ def documents(config) -> Iterator[list[str]]:
     return read_documents(config.data, config.data_format)
 
 
-def make_tokenizer(config) -> WordPieceTokenizer:
-    """Read `config.vocabulary`, or learn a vocabulary from the text."""
-    if config.vocabulary is not None:
-        return WordPieceTokenizer(config.vocabulary, lowercase=config.lowercase)
-    print(f"Learning a vocabulary of {config.vocabulary_size} tokens ...", flush=True)
-    sentences = (sentence for document in documents(config) for sentence in document)
-    vocabulary = train_word_piece(sentences, config.vocabulary_size, config.lowercase)
-    return WordPieceTokenizer(vocabulary, lowercase=config.lowercase)
+def sentences(config) -> Iterator[str]:
+    """Stream the sentences of all documents."""
+    return (sentence for document in documents(config) for sentence in document)
 
 
 def make_corpus(folder: Path, config, tokenizer) -> TokenizedCorpus:
@@ -103,13 +137,12 @@ def make_corpus(folder: Path, config, tokenizer) -> TokenizedCorpus:
     return corpus
 
 
-def split_documents(corpus: TokenizedCorpus, config) -> tuple[np.ndarray, np.ndarray]:
-    """Part the documents into those to train on and those held out, two of each at least.
+def split_documents(corpus: TokenizedCorpus, config, fewest=1) -> tuple[np.ndarray, np.ndarray]:
+    """Part the documents into those to train on and those held out, `fewest` of each at least.
 
     Raises:
         ValueError: if there are fewer documents than that takes.
     """
-    fewest = 2 if config.next_sentence else 1  # a random second segment needs another document
     if corpus.num_documents < 2 * fewest:
         raise ValueError(
             f"Expected at least {2 * fewest} documents, parted by blank lines: half of them to "
@@ -119,74 +152,36 @@ def split_documents(corpus: TokenizedCorpus, config) -> tuple[np.ndarray, np.nda
     return corpus.split(share, config.seed)
 
 
-def make_phases(folder: Path, config, corpus: TokenizedCorpus, tokenizer) -> list[Phase]:
-    """Cut examples for both sequence lengths; a phase without steps is left out."""
+def plan_of(config) -> list[tuple[int, int, int]]:
+    """Return `(sequence length, batch size, steps)` of each phase that has steps."""
     long_steps = round(config.steps * config.long_fraction)
     long_batch_size = config.long_batch_size or max(
         1, config.batch_size * config.sequence_length // config.long_sequence_length
     )
-    plan = (
+    plan = [
         (config.sequence_length, config.batch_size, config.steps - long_steps),
         (config.long_sequence_length, long_batch_size, long_steps),
-    )
-    training, held_out = split_documents(corpus, config)
-    phases = []
-    for length, batch_size, steps in plan:
-        if not steps:
-            continue
-        print(f"Cutting examples of {length} tokens ...", flush=True)
-        cut: dict[str, Any] = {"seed": config.seed, "next_sentence": config.next_sentence}
-        options: dict[str, Any] = {"seed": config.seed, "whole_words": config.whole_words}
-        name = f"examples-{length}"
-        rows = build_examples(
-            corpus, training, folder / f"{name}.npy", length, config.num_duplicates, **cut
-        )
-        held = build_examples(corpus, held_out, folder / f"{name}-held-out.npy", length, 1, **cut)
-        phases.append(
-            Phase(
-                length,
-                steps,
-                PretrainingBatches(corpus, rows, tokenizer, length, batch_size, **options),
-                EvaluationBatches(corpus, held, tokenizer, length, batch_size, **options),
-            )
-        )
-    return phases
+    ]
+    return [(length, batch_size, steps) for length, batch_size, steps in plan if steps]
 
 
-def make_task(config, tokenizer) -> MaskedLM:
-    """Build and compile the model of `config.size`."""
-    lengths = config.sequence_length, config.long_sequence_length
-    backbone = BertBackbone(
-        **{
-            **_size(config.size),
-            "vocabulary_size": tokenizer.vocabulary_size,
-            "dropout": config.dropout,
-            "max_sequence_length": max(lengths),
-        }
-    )
-    preprocessor = MaskedLMPreprocessor(tokenizer, whole_words=config.whole_words)
-    task = MaskedLM(backbone, config.next_sentence, preprocessor)
-    schedule = WarmupLinearDecay(config.learning_rate, config.warmup_steps, config.steps)
-    optimizer = BertAdam(schedule, weight_decay=config.weight_decay)
-    # Keras leaves XLA off on TensorFlow's CPU, where it halves the time of a step; compiling takes
-    # as long as many steps, so a short run does without.
+def longest(config) -> int:
+    """Return the tokens of the longest sequence a run may see, the size of its position table."""
+    return max(config.sequence_length, config.long_sequence_length)
+
+
+def compile_task(task, optimizer, config) -> None:
+    """Compile for a run of `config.steps` steps, and say how large the model is.
+
+    Keras leaves XLA off on TensorFlow's CPU, where it halves the time of a step; compiling takes as
+    long as many steps, so a short run does without.
+    """
     use_xla = keras.backend.backend() == "tensorflow" and config.steps >= 500
     task.compile(optimizer=optimizer, jit_compile=True if use_xla else "auto")
     print(f"{task.count_params():,} parameters", flush=True)
-    return task
 
 
-def _size(name: str) -> dict[str, Any]:
-    if name == "micro":
-        return MICRO
-    if name not in sizes.BERT:
-        raise ValueError(
-            f"Expected `size` to be one of micro, {', '.join(sizes.BERT)}. Received: {name!r}"
-        )
-    return sizes.BERT[name]
-
-
-def train(folder: Path, config, task: MaskedLM, phases: list[Phase]) -> None:
+def train(folder: Path, config, task, phases: list[Phase]) -> None:
     """Train through all phases, one schedule and one count of steps over both.
 
     A Keras epoch is `config.log_every` steps, the last one of a phase perhaps fewer.
@@ -202,8 +197,3 @@ def train(folder: Path, config, task: MaskedLM, phases: list[Phase]) -> None:
             if epochs and steps:
                 task.fit(batches, steps_per_epoch=steps, epochs=epochs, callbacks=[log])
         first_step += phase.steps
-
-
-def take(batches: EvaluationBatches, most: int) -> list:
-    """The first `most` evaluation batches."""
-    return list(itertools.islice(batches, most))

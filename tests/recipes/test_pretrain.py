@@ -68,7 +68,9 @@ def test_without_data_it_reads_the_documentation_of_python(recipe, tmp_path, cap
 
 
 def test_without_next_sentence_prediction(recipe, tmp_path):
-    scores = run(recipe, tmp_path, "--no-next-sentence", "--whole-words", "--long-fraction", "0")
+    scores = run(
+        recipe, tmp_path, "--objective", "mlm", "--masking", "whole_words", "--long-fraction", "0"
+    )
     assert "next_sentence_accuracy" not in scores
     assert np.isfinite(scores["masked_lm_loss"])
 
@@ -99,6 +101,20 @@ def test_a_vocabulary_without_special_tokens_is_refused(recipe, tmp_path):
     vocabulary.write_text("[PAD]\n[UNK]\n[CLS]\nthe\n")
     with pytest.raises(ValueError, match=r"\[SEP\]"):
         run(recipe, tmp_path, "--vocabulary", str(vocabulary))
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--backbone", "elmo"], "Expected `backbone` to be one of bert.*'elmo'"),
+        (["--objective", "lm"], "Expected `objective` of bert to be one of mlm.*'lm'"),
+        (["--masking", "letters"], "Expected `masking` to be one of tokens.*'letters'"),
+    ],
+)
+def test_unknown_choices_are_refused_before_any_work(recipe, tmp_path, flags, message):
+    with pytest.raises(ValueError, match=message):
+        run(recipe, tmp_path, *flags)
     assert not (tmp_path / "run").exists()
 
 

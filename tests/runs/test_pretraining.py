@@ -3,7 +3,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from keras_bert3.runs import pretraining
+from keras_bert3.runs import bert_pretraining, pretraining
 from tests.runs import corpus
 
 CONFIG = {
@@ -14,8 +14,9 @@ CONFIG = {
     "lowercase": True,
     "size": "micro",
     "dropout": 0.0,
-    "next_sentence": True,
-    "whole_words": False,
+    "backbone": "bert",
+    "objective": None,
+    "masking": "tokens",
     "num_duplicates": 2,
     "sequence_length": 32,
     "long_sequence_length": 64,
@@ -39,20 +40,20 @@ def configure(tmp_path, **changes):
 @pytest.fixture
 def prepared(tmp_path):
     config = configure(tmp_path)
-    tokenizer = pretraining.make_tokenizer(config)
+    tokenizer = bert_pretraining.make_tokenizer(config)
     return config, tokenizer, pretraining.make_corpus(tmp_path, config, tokenizer)
 
 
 def test_a_tenth_of_the_steps_is_long_with_as_many_tokens_a_step(tmp_path, prepared):
     config, tokenizer, tokens = prepared
-    short, long = pretraining.make_phases(tmp_path, config, tokens, tokenizer)
+    short, long = bert_pretraining.make_phases(tmp_path, config, tokens, tokenizer)
     assert (short.sequence_length, short.steps, short.training.batch_size) == (32, 18, 8)
     assert (long.sequence_length, long.steps, long.training.batch_size) == (64, 2, 4)
 
 
 def test_training_and_held_out_examples_share_no_document(tmp_path, prepared):
     config, tokenizer, tokens = prepared
-    (phase, _) = pretraining.make_phases(tmp_path, config, tokens, tokenizer)
+    (phase, _) = bert_pretraining.make_phases(tmp_path, config, tokens, tokenizer)
     seen, held = (set(), set())
     for rows, found in ((phase.training.examples, seen), (phase.evaluation.examples, held)):
         for begin_a, length_a, begin_b, length_b, _ in rows:
@@ -63,7 +64,7 @@ def test_training_and_held_out_examples_share_no_document(tmp_path, prepared):
 
 def test_the_model_has_positions_for_the_longest_phase(prepared):
     config, tokenizer, _ = prepared
-    task = pretraining.make_task(config, tokenizer)
+    task = bert_pretraining.make_task(config, tokenizer)
     assert task.backbone.max_sequence_length == 64
     assert task.backbone.vocabulary_size == tokenizer.vocabulary_size
     assert float(task.optimizer.learning_rate) == 0.0
@@ -79,19 +80,18 @@ def test_settings_that_could_only_fail_later_are_refused_at_once(name, value):
         pretraining.check(SimpleNamespace(**{**vars(good), name: value}))
 
 
-@pytest.mark.parametrize(("next_sentence", "fewest"), [(True, 4), (False, 2)])
-def test_too_few_documents_are_refused(next_sentence, fewest):
-    few = SimpleNamespace(num_documents=fewest - 1)
-    config = SimpleNamespace(**{**CONFIG, "next_sentence": next_sentence})
-    with pytest.raises(ValueError, match=f"at least {fewest} documents.*Received: {fewest - 1}"):
-        pretraining.split_documents(few, config)
+@pytest.mark.parametrize("fewest", [1, 2])
+def test_too_few_documents_are_refused(fewest):
+    few = SimpleNamespace(num_documents=2 * fewest - 1)
+    with pytest.raises(ValueError, match=f"at least {2 * fewest} documents.*: {2 * fewest - 1}"):
+        pretraining.split_documents(few, SimpleNamespace(**CONFIG), fewest)
 
 
 def test_steps_count_on_over_both_phases(tmp_path, prepared):
     config, tokenizer, tokens = prepared
     config.log_every = 7
-    phases = pretraining.make_phases(tmp_path, config, tokens, tokenizer)
-    task = pretraining.make_task(config, tokenizer)
+    phases = bert_pretraining.make_phases(tmp_path, config, tokens, tokenizer)
+    task = bert_pretraining.make_task(config, tokenizer)
     pretraining.train(tmp_path, config, task, phases)
     rows = (tmp_path / "metrics.csv").read_text().splitlines()
     assert [row.split(",")[0] for row in rows[1:]] == ["7", "14", "18", "20"]

@@ -1,5 +1,6 @@
-"""What a pretraining run learned, beside what needs no learning."""
+"""What a masked-LM pretraining run learned, beside what needs no learning."""
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ from keras_bert3.metrics.masked_lm import (
     uniform_cross_entropy,
     unigram_cross_entropy,
 )
-from keras_bert3.runs.pretraining import Phase, take
+from keras_bert3.runs.pretraining import Phase
 from keras_bert3.runs.run_directory import write_json
 from keras_bert3.tasks.masked_lm import MaskedLM
 
@@ -17,8 +18,8 @@ _MOST_BATCHES = 200
 
 _MODEL_CARD = """# {name}
 
-A {layers}-layer BERT of width {width} with {parameters:,} parameters, pretrained by keras_bert3
-{version} for {steps:,} steps on {data}.
+A {backbone} of {layers} layers and width {width}, {parameters:,} parameters, pretrained by
+keras_bert3 {version} for {steps:,} steps on {data}.
 
 | held-out masked LM | nats a token |
 |---|---|
@@ -37,7 +38,7 @@ Predicted tokens right: {accuracy:.1%} of {predictions:,.0f}.{next_sentence}
 
 def evaluate(task: MaskedLM, corpus, phase: Phase) -> dict[str, float]:
     """Score the held-out examples of a phase (the first 200 batches at most)."""
-    batches = take(phase.evaluation, _MOST_BATCHES)
+    batches = list(itertools.islice(phase.evaluation, _MOST_BATCHES))
     counts = _training_counts(corpus, phase)
     return {
         **evaluate_masked_lm(task, batches),
@@ -107,6 +108,7 @@ def _card(preset: Path, config, task: MaskedLM, scores: dict[str, float]) -> str
     sentence = "" if accuracy is None else f" Next-sentence pairs right: {accuracy:.1%}."
     return _MODEL_CARD.format(
         name=preset.name,
+        backbone=type(task.backbone).__name__,
         layers=task.backbone.num_layers,
         width=task.backbone.hidden_dim,
         parameters=task.count_params(),

@@ -1,17 +1,17 @@
 import numpy as np
 
-from keras_bert3.runs import pretraining, pretraining_report
+from keras_bert3.runs import bert_pretraining, pretraining
 from tests.runs.test_pretraining import configure
 
 
 def test_the_report_compares_with_what_needs_no_model(tmp_path, capsys):
     config = configure(tmp_path)
-    tokenizer = pretraining.make_tokenizer(config)
+    tokenizer = bert_pretraining.make_tokenizer(config)
     tokens = pretraining.make_corpus(tmp_path, config, tokenizer)
-    phases = pretraining.make_phases(tmp_path, config, tokens, tokenizer)
-    task = pretraining.make_task(config, tokenizer)
+    phases = bert_pretraining.make_phases(tmp_path, config, tokens, tokenizer)
+    task = bert_pretraining.make_task(config, tokenizer)
     task.save_to_preset(tmp_path / "preset")
-    scores = pretraining_report.report(tmp_path, config, task, tokens, phases)
+    scores = bert_pretraining.report(tmp_path, config, task, tokens, phases)
     assert scores["uniform_cross_entropy"] == np.log(tokenizer.vocabulary_size)
     # Words of five tables: their frequencies say much, and an untrained model nothing.
     assert scores["unigram_cross_entropy"] < scores["uniform_cross_entropy"] - 0.3
