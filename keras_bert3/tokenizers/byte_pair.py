@@ -8,7 +8,7 @@ from typing import Any, overload
 from tokenizers import models
 
 from keras_bert3.tokenizers import gpt_text
-from keras_bert3.tokenizers.vocabulary import write_text
+from keras_bert3.tokenizers.vocabulary import TokenTable, write_text
 
 END = "</w>"
 UNKNOWN = "<unk>"
@@ -25,7 +25,7 @@ _VERSION = "#version: 0.2"
 Merges = Sequence[tuple[str, str]]
 
 
-class BytePairTokenizer:
+class BytePairTokenizer(TokenTable):
     """Cut text into words, words into pieces.
 
     Text becomes words as in `gpt_text`. A word starts as its characters, "</w>" on the last; of the
@@ -67,8 +67,7 @@ class BytePairTokenizer:
         self.merges = [(left, right) for left, right in merges]
         self.special_tokens = tuple(special_tokens)
         self._base = list(vocabulary)
-        self._vocabulary = [*self._base, *self.special_tokens]
-        self._ids = {token: index for index, token in enumerate(self._vocabulary)}
+        super().__init__([*self._base, *self.special_tokens])
         self._check()
         self._encoder = {token: index for index, token in enumerate(self._base)}
         self._rust = models.BPE(
@@ -89,16 +88,6 @@ class BytePairTokenizer:
                         f"Expected merges of tokens into tokens of the vocabulary. Received: the "
                         f"merge {pair} and no token {token!r}"
                     )
-
-    @property
-    def vocabulary(self) -> list[str]:
-        """The tokens in the order of their ids, special ones last, as a new list."""
-        return list(self._vocabulary)
-
-    @property
-    def vocabulary_size(self) -> int:
-        """The number of tokens V, special ones included."""
-        return len(self._vocabulary)
 
     @property
     def unknown_id(self) -> int:
@@ -127,20 +116,6 @@ class BytePairTokenizer:
     def classify_id(self) -> int:
         """The id of _classify_."""
         return self.token_to_id(CLASSIFY)
-
-    def token_to_id(self, token: str) -> int:
-        """Return the id of a token; ValueError where the vocabulary lacks it."""
-        if token not in self._ids:
-            raise ValueError(f"Expected a token of the vocabulary. Received: {token!r}")
-        return self._ids[token]
-
-    def id_to_token(self, index: int) -> str:
-        """Return the token of an id; ValueError outside 0 to V - 1."""
-        if not 0 <= index < len(self._vocabulary):
-            raise ValueError(
-                f"Expected an id from 0 to {len(self._vocabulary) - 1}. Received: {index}"
-            )
-        return self._vocabulary[index]
 
     @overload
     def __call__(self, text: str) -> list[int]: ...

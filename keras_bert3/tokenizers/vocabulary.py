@@ -11,8 +11,46 @@ CONTINUATION = "##"
 SPECIAL_TOKENS = (PAD, UNKNOWN, CLS, SEP, MASK)
 
 
-class Vocabulary:
-    """Tokens and their ids, with the five special tokens of BERT wherever they stand.
+class TokenTable:
+    """Tokens and their ids.
+
+    Args:
+        tokens: the tokens in the order of their ids, each once.
+
+    Example: `TokenTable(["a", "b"]).token_to_id("b")` is 1.
+    """
+
+    def __init__(self, tokens: Sequence[str]) -> None:
+        self._vocabulary = list(tokens)
+        self._ids = {token: index for index, token in enumerate(self._vocabulary)}
+
+    @property
+    def vocabulary(self) -> list[str]:
+        """The tokens in the order of their ids, as a new list."""
+        return list(self._vocabulary)
+
+    @property
+    def vocabulary_size(self) -> int:
+        """The number of tokens V."""
+        return len(self._vocabulary)
+
+    def token_to_id(self, token: str) -> int:
+        """Return the id of a token; ValueError where the vocabulary lacks it."""
+        if token not in self._ids:
+            raise ValueError(f"Expected a token of the vocabulary. Received: {token!r}")
+        return self._ids[token]
+
+    def id_to_token(self, index: int) -> str:
+        """Return the token of an id; ValueError outside 0 to V - 1."""
+        if not 0 <= index < len(self._vocabulary):
+            raise ValueError(
+                f"Expected an id from 0 to {len(self._vocabulary) - 1}. Received: {index}"
+            )
+        return self._vocabulary[index]
+
+
+class Vocabulary(TokenTable):
+    """A table with the five special tokens of BERT, wherever they stand.
 
     Args:
         tokens: the tokens in the order of their ids.
@@ -29,18 +67,7 @@ class Vocabulary:
     """
 
     def __init__(self, tokens: Sequence[str]) -> None:
-        self._vocabulary = checked_vocabulary(tokens)
-        self._ids = {token: index for index, token in enumerate(self._vocabulary)}
-
-    @property
-    def vocabulary(self) -> list[str]:
-        """The tokens in the order of their ids, as a new list."""
-        return list(self._vocabulary)
-
-    @property
-    def vocabulary_size(self) -> int:
-        """The number of tokens V."""
-        return len(self._vocabulary)
+        super().__init__(checked_vocabulary(tokens))
 
     @property
     def pad_id(self) -> int:
@@ -78,20 +105,6 @@ class Vocabulary:
         flags = np.array([token.startswith(CONTINUATION) for token in self._vocabulary])
         flags.flags.writeable = False
         return flags
-
-    def token_to_id(self, token: str) -> int:
-        """Return the id of a token; ValueError where the vocabulary lacks it."""
-        if token not in self._ids:
-            raise ValueError(f"Expected a token of the vocabulary. Received: {token!r}")
-        return self._ids[token]
-
-    def id_to_token(self, index: int) -> str:
-        """Return the token of an id; ValueError outside 0 to V - 1."""
-        if not 0 <= index < len(self._vocabulary):
-            raise ValueError(
-                f"Expected an id from 0 to {len(self._vocabulary) - 1}. Received: {index}"
-            )
-        return self._vocabulary[index]
 
 
 def read_vocabulary(path: str | Path) -> list[str]:
