@@ -8,6 +8,13 @@ from typing import Any, overload
 from tokenizers import models
 
 from keras_bert3.tokenizers import gpt_text
+from keras_bert3.tokenizers.byte_pair_files import (
+    Merges,
+    check_merges,
+    read_json_vocabulary,
+    read_merges,
+    write_merges,
+)
 from keras_bert3.tokenizers.vocabulary import TokenTable, write_text
 
 END = "</w>"
@@ -20,9 +27,6 @@ HUGGINGFACE_FILES = ("vocab.json", "merges.txt")
 OPENAI_FILES = ("encoder_bpe_40000.json", "vocab_40000.bpe")
 CONFIG_FILE = "tokenizer_config.json"
 MEMO_ENTRIES = 2**18
-_VERSION = "#version: 0.2"
-
-Merges = Sequence[tuple[str, str]]
 
 
 class BytePairTokenizer(TokenTable):
@@ -81,13 +85,7 @@ class BytePairTokenizer(TokenTable):
         if len(self._ids) != len(self._vocabulary):
             twice = next(t for i, t in enumerate(self._vocabulary) if self._ids[t] != i)
             raise ValueError(f"Expected each token once. Received: {twice!r} twice")
-        for pair in self.merges:
-            for token in (*pair, "".join(pair)):
-                if token not in self._ids:
-                    raise ValueError(
-                        f"Expected merges of tokens into tokens of the vocabulary. Received: the "
-                        f"merge {pair} and no token {token!r}"
-                    )
+        check_merges(self._ids, self.merges)
 
     @property
     def unknown_id(self) -> int:
@@ -221,9 +219,8 @@ class BytePairTokenizer(TokenTable):
 
     def _save_files(self, folder: Path, names: tuple[str, str]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        lines = [_VERSION, *(f"{left} {right}" for left, right in self.merges), ""]
         write_text(folder / names[0], json.dumps(self._encoder))
-        write_text(folder / names[1], "\n".join(lines))
+        write_merges(folder / names[1], self.merges)
 
     @classmethod
     def load(cls, folder: str | Path, **overrides: Any) -> "BytePairTokenizer":
@@ -252,33 +249,9 @@ class BytePairTokenizer(TokenTable):
             stored = json.loads((folder / CONFIG_FILE).read_text(encoding="utf-8"))
             settings["text_standardization"] = stored.get("text_standardization", "spacy")
             settings["special_tokens"] = stored.get("special_tokens_after_vocabulary", ())
-        vocabulary, merges = _read_vocabulary(folder / names[0]), _read_merges(folder / names[1])
+        vocabulary, merges = read_json_vocabulary(folder / names[0]), read_merges(folder / names[1])
         return cls(vocabulary, merges, **{**settings, **overrides})
 
 
 def _slice(word: str, offsets: tuple[int, int]) -> str:
     return word[offsets[0] : offsets[1]]
-
-
-def _read_vocabulary(file: Path) -> list[str]:
-    """Read a JSON object from tokens to ids, which must be 0 to V - 1."""
-    try:
-        ids = json.loads(file.read_text(encoding="utf-8"))
-        tokens = sorted(ids, key=ids.__getitem__)
-        numbers = [ids[token] for token in tokens]
-    except (ValueError, TypeError, AttributeError) as error:
-        raise ValueError(f"Expected tokens and their ids in '{file}'. Received: {error}") from error
-    if numbers != list(range(len(tokens))):
-        raise ValueError(f"Expected ids 0 to {len(tokens) - 1} in '{file}'. Received: others")
-    return tokens
-
-
-def _read_merges(file: Path) -> list[tuple[str, str]]:
-    """Read pairs, one a line, after a line that names the version."""
-    lines = file.read_bytes().decode("utf-8").split("\n")
-    lines = lines[1:] if lines[0].startswith("#version") else lines
-    merges = [tuple(line.split(" ")) for line in lines if line]
-    broken = next((pair for pair in merges if len(pair) != 2), None)
-    if broken is not None:
-        raise ValueError(f"Expected two pieces a line in '{file}'. Received: {' '.join(broken)!r}")
-    return [(left, right) for left, right in merges]

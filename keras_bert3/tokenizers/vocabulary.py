@@ -168,6 +168,18 @@ def checked_vocabulary(vocabulary: Sequence[str]) -> list[str]:
     return list(vocabulary)
 
 
+def checked_text(text: object) -> str:
+    """Return a text that can be written as UTF-8, or raise ValueError."""
+    if not isinstance(text, str):
+        raise ValueError(f"Expected text as str. Received: {text!r} ({type(text).__name__})")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        message = f"Expected text without lone surrogates. Received: {text!r}"
+        raise ValueError(message) from error
+    return text
+
+
 def write_text(path: Path, text: str) -> None:
     """Write UTF-8 text with its line ends as they are, whole or not at all.
 

@@ -14,6 +14,7 @@ from keras_bert3.tokenizers.vocabulary import (
     SPECIAL_TOKENS,
     UNKNOWN,
     Vocabulary,
+    checked_text,
     read_vocabulary,
     write_text,
 )
@@ -189,16 +190,8 @@ class WordPieceTokenizer(Vocabulary):
 
     def _checked(self, text: object) -> str:
         """Return the text ready for the Rust pipeline, or raise ValueError."""
-        if not isinstance(text, str):
-            raise ValueError(f"Expected text as str. Received: {text!r} ({type(text).__name__})")
-        if text.isascii():
-            return text
-        try:
-            text.encode("utf-8")
-        except UnicodeEncodeError as error:
-            message = f"Expected text without lone surrogates. Received: {text!r}"
-            raise ValueError(message) from error
-        return basic_tokenization.settle_final_sigmas(text) if self.lowercase else text
+        checked = checked_text(text)
+        return basic_tokenization.settle_final_sigmas(checked) if self.lowercase else checked
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor's arguments, the whole vocabulary among them."""
