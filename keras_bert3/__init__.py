@@ -13,12 +13,14 @@ _MODULE_OF = {
     "Backbone": "keras_bert3.backbones.backbone",
     "BertBackbone": "keras_bert3.backbones.bert",
     "BytePairTokenizer": "keras_bert3.tokenizers.byte_pair",
+    "ByteLevelBytePairTokenizer": "keras_bert3.tokenizers.byte_level_byte_pair",
     "CausalLM": "keras_bert3.tasks.causal_lm",
     "CausalLMPreprocessor": "keras_bert3.tasks.causal_lm",
     "DebertaBackbone": "keras_bert3.backbones.deberta",
     "DebertaV2Backbone": "keras_bert3.backbones.deberta_v2",
     "GPTBackbone": "keras_bert3.backbones.gpt",
     "MaskedLM": "keras_bert3.tasks.masked_lm",
+    "SentencePieceTokenizer": "keras_bert3.tokenizers.sentence_piece",
     "Task": "keras_bert3.tasks.task",
     "WordPieceTokenizer": "keras_bert3.tokenizers.word_piece",
 }
@@ -45,7 +47,13 @@ if TYPE_CHECKING:
     from keras_bert3.tasks.causal_lm import CausalLMPreprocessor as CausalLMPreprocessor
     from keras_bert3.tasks.masked_lm import MaskedLM as MaskedLM
     from keras_bert3.tasks.task import Task as Task
+    from keras_bert3.tokenizers.byte_level_byte_pair import (
+        ByteLevelBytePairTokenizer as ByteLevelBytePairTokenizer,
+    )
     from keras_bert3.tokenizers.byte_pair import BytePairTokenizer as BytePairTokenizer
+    from keras_bert3.tokenizers.sentence_piece import (
+        SentencePieceTokenizer as SentencePieceTokenizer,
+    )
     from keras_bert3.tokenizers.word_piece import WordPieceTokenizer as WordPieceTokenizer
 
 
