@@ -20,8 +20,10 @@ _MODULE_OF = {
     "DebertaV2Backbone": "keras_bert3.backbones.deberta_v2",
     "GPTBackbone": "keras_bert3.backbones.gpt",
     "MaskedLM": "keras_bert3.tasks.masked_lm",
+    "MultipleChoice": "keras_bert3.tasks.multiple_choice",
     "SentencePieceTokenizer": "keras_bert3.tokenizers.sentence_piece",
     "Task": "keras_bert3.tasks.task",
+    "TextClassifier": "keras_bert3.tasks.text_classifier",
     "WordPieceTokenizer": "keras_bert3.tokenizers.word_piece",
 }
 _ROOMS = (
@@ -46,7 +48,9 @@ if TYPE_CHECKING:
     from keras_bert3.tasks.causal_lm import CausalLM as CausalLM
     from keras_bert3.tasks.causal_lm import CausalLMPreprocessor as CausalLMPreprocessor
     from keras_bert3.tasks.masked_lm import MaskedLM as MaskedLM
+    from keras_bert3.tasks.multiple_choice import MultipleChoice as MultipleChoice
     from keras_bert3.tasks.task import Task as Task
+    from keras_bert3.tasks.text_classifier import TextClassifier as TextClassifier
     from keras_bert3.tokenizers.byte_level_byte_pair import (
         ByteLevelBytePairTokenizer as ByteLevelBytePairTokenizer,
     )

@@ -4,6 +4,9 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_bert3.training.fine_tuning import FineTuning
+from keras_bert3.training.optimizers import BertAdam
+
 
 class Backbone(keras.layers.Layer):
     """From token ids to contextual vectors; the base of `BertBackbone` and its siblings.
@@ -25,6 +28,7 @@ class Backbone(keras.layers.Layer):
     """
 
     has_pooler = False
+    fine_tuning = FineTuning(BertAdam, 3e-5, 0.1)
 
     @property
     def token_embeddings(self):
@@ -77,6 +81,27 @@ class Backbone(keras.layers.Layer):
     def _tensor(self, shape):
         return keras.KerasTensor(shape, dtype=self.compute_dtype)
 
+    def make_pooler(self):
+        """Create what a classifier puts between this backbone and itself, built; None for nothing.
+
+        DeBERTa's is new in every fine-tuning; BERT's is a part of the backbone, GPT-1 has none.
+        """
+        return None
+
+    def pool(self, outputs, inputs, pooler=None, training=None):
+        """Summarise sequences for a classifier.
+
+        Args:
+            outputs: what a call returned for `inputs`.
+            inputs: the call's.
+            pooler: what `make_pooler` returned.
+            training: whether dropout is on.
+
+        Returns:
+            `[b, w]`; here the paper's `pooled_output`.
+        """
+        return outputs["pooled_output"]
+
     @classmethod
     def from_preset(cls, preset, **overrides):
         """Load a backbone with its weights from a folder.
@@ -92,11 +117,17 @@ class Backbone(keras.layers.Layer):
 
         return presets.load_backbone(preset, cls, **overrides)
 
-    def save_to_preset(self, preset):
-        """Write `config.json` and `model.weights.h5` into the folder `preset`."""
+    def save_to_preset(self, preset, overwrite=False, tokenizer=None):
+        """Write `config.json` and `model.weights.h5` into the folder `preset`.
+
+        Args:
+            preset: a new or empty folder.
+            overwrite: replace the checkpoint that stands there.
+            tokenizer: to be stored beside the weights, for the tasks that will load them.
+        """
         from keras_bert3.checkpoints import preset as presets
 
-        presets.save_backbone(self, preset)
+        presets.save_backbone(self, preset, overwrite, tokenizer)
 
 
 def check_range(name, ids, size):

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_bert3.backbones.backbone import Backbone, check_range
+from keras_bert3.layers.context_pooler import ContextPooler
 from keras_bert3.layers.deberta_embeddings import (
     DebertaEmbeddings,
     RelativeEmbeddings,
@@ -180,6 +181,18 @@ class DebertaBackbone(Backbone):
         if layer_outputs:
             outputs["layer_outputs"] = every_layer
         return outputs
+
+    def make_pooler(self):
+        """Create the built `ContextPooler` that a classifier reads."""
+        pooler = ContextPooler(
+            kernel_initializer=self.initializer(), dtype=self.dtype_policy, name="pooler"
+        )
+        pooler.build((None, None, self.hidden_dim))
+        return pooler
+
+    def pool(self, outputs, inputs, pooler=None, training=None):
+        """What `ContextPooler` makes of the first token."""
+        return pooler(outputs["sequence_output"], training=training)
 
     def masked_lm_features(self, decoder, inputs, positions=None, training=None):
         """Run all blocks but the last, then ask the last one by `decoder`.

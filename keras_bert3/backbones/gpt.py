@@ -7,7 +7,10 @@ from keras_bert3.backbones.backbone import Backbone
 from keras_bert3.layers.cached_self_attention import CachedSelfAttention, CachedTransformerBlock
 from keras_bert3.layers.feed_forward import FeedForward
 from keras_bert3.layers.gpt_embeddings import GPTEmbeddings, count_positions
+from keras_bert3.layers.last_token import last_token
 from keras_bert3.layers.masks import attention_mask, causal_mask
+from keras_bert3.training.fine_tuning import FineTuning
+from keras_bert3.training.optimizers import GPTAdam
 
 
 @keras.saving.register_keras_serializable(package="keras_bert3")
@@ -49,6 +52,7 @@ class GPTBackbone(Backbone):
     """
 
     num_segments = 1
+    fine_tuning = FineTuning(GPTAdam, 6.25e-5, 0.002)
 
     def __init__(
         self,
@@ -145,6 +149,10 @@ class GPTBackbone(Backbone):
         if token_table:
             outputs["token_table"] = tables[0]
         return outputs
+
+    def pool(self, outputs, inputs, pooler=None, training=None):
+        """The vector of the last real token, which is the classify token; see `last_token`."""
+        return last_token(outputs["sequence_output"], inputs["padding_mask"])
 
     def check_inputs(self, inputs):
         """As the base class does; besides, the mask must tell which tokens are real."""

@@ -6,6 +6,7 @@ it a `LoadReport` of what became of every tensor.
 
 import inspect
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import keras_bert3
@@ -66,8 +67,10 @@ def read_task(
         cls: the task to return, or a base of it. A folder that holds another task, or a backbone
             alone, still gives the backbone.
         new_heads: names of heads that start anew, whether the folder has weights for them or not.
+            Heads that fine-tuning brings (`fine_tuned_heads`) need no mention where the folder
+            holds another task or a backbone alone.
         overrides: constructor arguments that replace the stored ones: of the task, or else of its
-            backbone. `preprocessor=None` does without the stored one.
+            backbone, or else of its preprocessor. `preprocessor=None` does without the stored one.
 
     Returns:
         The task and a `LoadReport`.
@@ -78,20 +81,45 @@ def read_task(
     folder = local_folder(folder)
     reader = reader_of(folder)
     description = reader.describe(folder)
-    task_class, config = _task_class(description, cls, folder)
-    config = {**config, **_taken_by(task_class, overrides)}
-    rest = {name: value for name, value in overrides.items() if name not in config}
-    backbone, draw = _construct_backbone(description, Backbone, rest)
+    task_class, stored = _task_class(description, cls, folder)
+    config = task_class.loaded_config(stored, _taken_by(task_class, overrides), new_heads)
+    for_backbone, for_preprocessor = _divide_overrides(
+        {name: value for name, value in overrides.items() if name not in config},
+        public_class(description.backbone_class, Backbone),
+        task_class.preprocessor_class,
+    )
+    backbone, draw = _construct_backbone(description, Backbone, for_backbone)
     if "preprocessor" not in config:
-        config["preprocessor"] = _preprocessor(reader, folder, description, task_class)
+        config["preprocessor"] = _preprocessor(
+            reader, folder, description, task_class, backbone, for_preprocessor
+        )
         _check_vocabulary(config["preprocessor"], backbone, folder)
     task = task_class(backbone, **config)
+    optional = _optional_heads(description, task_class)
+    if description.task_class is not None:  # another task's weights, whatever their names
+        new_heads = (*new_heads, *(n for n in optional if n in task.heads and n not in new_heads))
     known, fresh = _divide_heads(task, new_heads)
     report = reader.load_weights(folder, backbone, known)
-    _check_heads(folder, task, report, known)
+    _check_heads(folder, task, report, [name for name in known if name not in optional])
     draw(report.newly_initialised)
     paths = [path for path in variables_by_path(backbone, fresh) if path.split("/")[0] in fresh]
     return task, report + LoadReport(newly_initialised=tuple(paths))
+
+
+def _optional_heads(description: Description, task_class: type) -> tuple[str, ...]:
+    """The heads that start anew where the checkpoint has none: not those of its own task."""
+    return () if description.task_class == task_class.__name__ else task_class.fine_tuned_heads
+
+
+def _divide_overrides(overrides: dict, backbone_class: type, preprocessor_class: type) -> tuple:
+    """What the backbone takes, or nobody, and what the preprocessor takes."""
+    for_backbone = _taken_by(backbone_class, overrides)
+    rest = {k: v for k, v in overrides.items() if k not in for_backbone and k != "tokenizer"}
+    for_preprocessor = _taken_by(preprocessor_class, rest)
+    return (
+        {name: value for name, value in overrides.items() if name not in for_preprocessor},
+        for_preprocessor,
+    )
 
 
 def read_tokenizer(folder: str | os.PathLike):
@@ -112,9 +140,9 @@ def save_backbone(backbone, folder: str | os.PathLike, overwrite: bool = False, 
     native.save(backbone, folder, overwrite, tokenizer)
 
 
-def save_task(task, folder: str | os.PathLike, overwrite: bool = False):
+def save_task(task, folder: str | os.PathLike, overwrite: bool = False, tokenizer=None):
     """Write a task, its backbone, heads and tokenizer as a folder of our own; see `native.save`."""
-    native.save(task, folder, overwrite)
+    native.save(task, folder, overwrite, tokenizer)
 
 
 def _construct_backbone(description: Description, cls: type, overrides: dict) -> tuple:
@@ -152,16 +180,18 @@ def _task_class(description: Description, cls: type, folder: Path) -> tuple[type
     return cls, {}
 
 
-def _preprocessor(reader, folder: Path, description: Description, task_class: type):
+def _preprocessor(
+    reader, folder: Path, description: Description, task_class: type, backbone, overrides: dict
+):
     """The stored preprocessor, or the task's usual one around the stored tokenizer, or None."""
     tokenizer = reader.load_tokenizer(folder, description)
     if tokenizer is None:
         return None
-    usual = task_class.preprocessor_class
-    if description.preprocessor_class is None:
-        return usual(tokenizer)
-    stored = public_class(description.preprocessor_class, usual)
-    return stored(tokenizer, **description.preprocessor_config)
+    is_own = description.task_class == task_class.__name__
+    if description.preprocessor_class is None or not is_own:
+        return task_class.usual_preprocessor(tokenizer, backbone, **overrides)
+    stored = public_class(description.preprocessor_class, task_class.preprocessor_class)
+    return stored(tokenizer, **{**description.preprocessor_config, **overrides})
 
 
 def _check_vocabulary(preprocessor, backbone, folder: Path) -> None:
@@ -185,7 +215,7 @@ def _divide_heads(task, new_heads: tuple[str, ...]) -> tuple[dict, dict]:
     return known, {name: task.heads[name] for name in new_heads}
 
 
-def _check_heads(folder: Path, task, report: LoadReport, known: dict) -> None:
+def _check_heads(folder: Path, task, report: LoadReport, known: Iterable[str]) -> None:
     """Refuse heads without weights."""
     starts = {path.split("/")[0] for path in report.newly_initialised}
     missing = ", ".join(repr(name) for name in known if name in starts)

@@ -1,5 +1,6 @@
 """From strings to the tensors a backbone takes."""
 
+import inspect
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,15 +16,27 @@ class Preprocessor:
             `pad_id`.
         sequence_length: length of every row, longer inputs are truncated; the longest input's
             length in each batch when None.
+        max_sequence_length: where `sequence_length` is None, the length that longer inputs are
+            truncated to; None truncates nothing.
+        pad_to_multiple_of: where `sequence_length` is None, lengths are rounded up to such a
+            multiple: JAX compiles a program for each.
 
     Example:
         >>> Preprocessor(tokenizer, 128)(["a text", "another"])["token_ids"].shape
         (2, 128)
     """
 
-    def __init__(self, tokenizer, sequence_length: int | None = None):
+    def __init__(
+        self,
+        tokenizer,
+        sequence_length: int | None = None,
+        max_sequence_length: int | None = None,
+        pad_to_multiple_of: int | None = None,
+    ):
         self.tokenizer = tokenizer
         self.sequence_length = sequence_length
+        self.max_sequence_length = max_sequence_length
+        self.pad_to_multiple_of = pad_to_multiple_of
 
     def __call__(
         self, texts: Sequence[str], second_texts: Sequence[str] | None = None
@@ -42,11 +55,47 @@ class Preprocessor:
             cls_id=self.tokenizer.cls_id,
             sep_id=self.tokenizer.sep_id,
             pad_id=self.tokenizer.pad_id,
+            **self._limits(),
         )
+
+    def _limits(self) -> dict[str, int | None]:
+        """What holds where the length is the batch's own."""
+        if self.sequence_length is not None:
+            return {}
+        return {
+            "max_sequence_length": self.max_sequence_length,
+            "pad_to_multiple_of": self.pad_to_multiple_of,
+        }
 
     def get_config(self) -> dict:
         """The constructor's arguments, less the tokenizer, which is saved in its own files."""
-        return {"sequence_length": self.sequence_length}
+        lengths = {
+            "sequence_length": self.sequence_length,
+            "max_sequence_length": self.max_sequence_length,
+            "pad_to_multiple_of": self.pad_to_multiple_of,
+        }
+        taken = inspect.signature(type(self).__init__).parameters
+        return {name: value for name, value in lengths.items() if name in taken}
+
+
+def as_texts(x):
+    """Bring texts to the forms that `is_text` knows; leave everything else as it is.
+
+    A column of a table (pandas, polars) becomes an array; a list of pairs of texts becomes a pair
+    of lists.
+    """
+    if type(x).__name__ == "Series" and hasattr(x, "to_numpy"):
+        return as_texts(x.to_numpy())
+    if isinstance(x, tuple) and len(x) == 2:
+        first, second = as_texts(x[0]), as_texts(x[1])
+        return (first, second) if is_text(first) and is_text(second) else x
+    if isinstance(x, list) and x and all(map(_is_one_pair, x)):
+        return [row[0] for row in x], [row[1] for row in x]
+    return x
+
+
+def _is_one_pair(row) -> bool:
+    return isinstance(row, tuple) and len(row) == 2 and all(isinstance(part, str) for part in row)
 
 
 def is_text(x) -> bool:

@@ -1,11 +1,13 @@
 """A backbone with a head: the base of everything that is trained."""
 
+import inspect
 from typing import Any
 
 import keras
 
 from keras_bert3.backbones.backbone import check_range
-from keras_bert3.tasks.preprocessor import Preprocessor, is_pair, is_text
+from keras_bert3.tasks.kept_weights import kept_weights
+from keras_bert3.tasks.preprocessor import Preprocessor, as_texts, is_pair, is_text
 from keras_bert3.tasks.text_batches import TextBatches
 
 
@@ -13,7 +15,9 @@ class Task(keras.Model):
     """A `keras.Model` that takes strings or tensors.
 
     A subclass builds its heads in its constructor, names them in `head_names`, implements `call`
-    and `prepare` (strings to arrays), and gives the paper's defaults in `default_compile`.
+    and `prepare` (strings to arrays), and gives the paper's defaults in `default_compile`. Heads
+    that fine-tuning brings, and no pretrained checkpoint has, are in `fine_tuned_heads`: they start
+    anew on the checkpoint of a backbone or of another task.
 
     Args:
         backbone: a `Backbone`.
@@ -21,6 +25,7 @@ class Task(keras.Model):
     """
 
     head_names: tuple[str, ...] = ()
+    fine_tuned_heads: tuple[str, ...] = ()
     preprocessor_class: type[Preprocessor] = Preprocessor
 
     def __init__(self, backbone, preprocessor=None, **kwargs):
@@ -42,6 +47,14 @@ class Task(keras.Model):
         """The paper's optimiser, loss and metrics, as arguments of `compile`."""
         raise NotImplementedError
 
+    def default_optimizer(self, updates):
+        """The paper's optimiser for a run of `updates`, where it is another than in `compile`."""
+        return None
+
+    def encode_labels(self, labels):
+        """Turn labels into what the loss takes, or refuse them; before any step is taken."""
+        return labels
+
     def compile(self, optimizer=None, loss=None, **kwargs):
         """Configure training; what is left out takes the paper's value."""
         defaults = self.default_compile()
@@ -58,6 +71,10 @@ class Task(keras.Model):
         """
         raise NotImplementedError
 
+    def is_text(self, x) -> bool:
+        """Whether `x` is text in a form that `preprocess` takes."""
+        return is_text(x)
+
     def preprocess(self, texts):
         """Tokenise and pack strings, or a pair of lists of strings."""
         if self.preprocessor is None:
@@ -69,35 +86,61 @@ class Task(keras.Model):
         return self.preprocessor(*texts) if is_pair(texts) else self.preprocessor(texts)
 
     def fit(self, x=None, y=None, batch_size=None, shuffle=True, sample_weight=None, **kwargs):
-        """Train on strings, arrays or anything `keras.Model.fit` takes."""
-        if not self.compiled:
-            self.compile()
-        validation = kwargs.get("validation_data")
-        if isinstance(validation, tuple) and is_text(validation[0]):
-            kwargs["validation_data"] = self._text_batches(*validation, batch_size=batch_size)
-        if is_text(x):
-            x = self._text_batches(x, y, sample_weight, batch_size=batch_size, shuffle=shuffle)
-            return super().fit(x, shuffle=False, **kwargs)
+        """Train on strings, arrays or anything `keras.Model.fit` takes.
+
+        Where `compile` was not called, it is now, with the paper's schedule over as many updates as
+        this call will do.
+        """
+        x, y = self._text_or_tensors(x, y)
         self._check_ids(x)
+        validation = kwargs.get("validation_data")
+        if isinstance(validation, tuple):
+            kwargs["validation_data"] = self._validation(*validation, batch_size=batch_size)
+        if self.is_text(x):
+            x = self._text_batches(x, y, sample_weight, batch_size=batch_size, shuffle=shuffle)
+            y, sample_weight, shuffle, batch_size = None, None, False, None
+        if not self.compiled:
+            self.compile(self.default_optimizer(count_updates(x, batch_size, **kwargs)))
         shuffle = shuffle and not hasattr(x, "__next__")  # a generator has an order of its own
-        return super().fit(x, y, batch_size, shuffle=shuffle, sample_weight=sample_weight, **kwargs)
+        with kept_weights(self):
+            return super().fit(
+                x, y, batch_size, shuffle=shuffle, sample_weight=sample_weight, **kwargs
+            )
 
     def evaluate(self, x=None, y=None, batch_size=None, sample_weight=None, **kwargs):
         """Return the loss and metrics on strings, arrays or anything Keras takes."""
         if not self.compiled:
             self.compile()
-        if is_text(x):
+        x, y = self._text_or_tensors(x, y)
+        if self.is_text(x):
             batches = self._text_batches(x, y, sample_weight, batch_size=batch_size)
-            return super().evaluate(batches, **kwargs)
+            with kept_weights(self):
+                return super().evaluate(batches, **kwargs)
         self._check_ids(x)
-        return super().evaluate(x, y, batch_size, sample_weight=sample_weight, **kwargs)
+        with kept_weights(self):
+            return super().evaluate(x, y, batch_size, sample_weight=sample_weight, **kwargs)
 
     def predict(self, x, batch_size=None, **kwargs):
         """Return the outputs for strings, arrays or anything Keras takes."""
-        if is_text(x):
+        x = as_texts(x)
+        if self.is_text(x):
             x = self.preprocess(x)
         self._check_ids(x)
-        return super().predict(x, batch_size, **kwargs)
+        with kept_weights(self):
+            return super().predict(x, batch_size, **kwargs)
+
+    def _text_or_tensors(self, x, y):
+        """Recognise texts, and check what can be told of labels before any work."""
+        x = as_texts(x)
+        return x, self.encode_labels(y) if self.is_text(x) or y is not None else y
+
+    def _validation(self, x, y=None, weights=None, batch_size=None):
+        """Prepare validation data as `evaluate` would."""
+        x, y = self._text_or_tensors(x, y)
+        if self.is_text(x):
+            return self._text_batches(x, y, weights, batch_size=batch_size)
+        given = (x, y, weights)
+        return given[:3] if weights is not None else given[: 2 if y is not None else 1]
 
     def _text_batches(self, texts, labels=None, weights=None, batch_size=None, shuffle=False):
         self.preprocess("")  # refuse text before any work where there is no preprocessor
@@ -130,19 +173,68 @@ class Task(keras.Model):
         return cls(**{**config, "backbone": backbone})
 
     @classmethod
+    def loaded_config(cls, stored, overrides, new_heads=()):
+        """Constructor arguments of a task in a checkpoint, those `stored` replaced by `overrides`.
+
+        A subclass refuses what would give a trained head another meaning.
+        """
+        return {**stored, **overrides}
+
+    @classmethod
+    def usual_preprocessor(cls, tokenizer, backbone, **arguments):
+        """Create the preprocessor of a task that comes from a checkpoint without one."""
+        limits = {"max_sequence_length": backbone.max_sequence_length, "pad_to_multiple_of": 16}
+        taken = inspect.signature(cls.preprocessor_class.__init__).parameters
+        known = {name: value for name, value in limits.items() if name in taken}
+        if arguments.get("sequence_length") is not None:
+            known = {}
+        return cls.preprocessor_class(tokenizer, **{**known, **arguments})
+
+    @classmethod
     def from_preset(cls, preset, **overrides):
         """Load a task with its weights and its preprocessor from a folder.
 
         Args:
             preset: the folder, as written by `save_to_preset`, or a backbone's.
-            overrides: constructor arguments that replace the stored ones.
+            overrides: constructor arguments that replace the stored ones: of the task, its backbone
+                or its preprocessor (`sequence_length=128`). `new_heads=("classifier",)` starts
+                heads anew.
         """
         from keras_bert3.checkpoints import preset as presets
 
         return presets.load_task(preset, cls, **overrides)
 
-    def save_to_preset(self, preset):
-        """Write configuration, weights and tokenizer into the folder `preset`."""
+    def save_to_preset(self, preset, overwrite=False, tokenizer=None):
+        """Write configuration, weights and tokenizer into the folder `preset`.
+
+        Args:
+            preset: a new or empty folder.
+            overwrite: replace the checkpoint that stands there.
+            tokenizer: to be stored instead of the preprocessor's.
+        """
         from keras_bert3.checkpoints import preset as presets
 
-        presets.save_task(self, preset)
+        presets.save_task(self, preset, overwrite, tokenizer)
+
+
+def count_updates(x, batch_size=None, epochs=1, steps_per_epoch=None, initial_epoch=0, **_):
+    """Count the updates that `fit` will do, or return None where nobody can know.
+
+    Args:
+        x: what is trained on.
+        batch_size: rows of a batch, for arrays.
+        epochs: as of `fit`.
+        steps_per_epoch: as of `fit`.
+        initial_epoch: as of `fit`.
+
+    Example: `count_updates(np.zeros((100, 8)), batch_size=32, epochs=3)` is 12.
+    """
+    arrays = [value for value in keras.tree.flatten(x) if hasattr(value, "shape")]
+    if steps_per_epoch is None and arrays:
+        steps_per_epoch = -(-arrays[0].shape[0] // (batch_size or 32))
+    if steps_per_epoch is None:
+        try:
+            steps_per_epoch = len(x)
+        except TypeError:  # a generator, or a tf.data.Dataset of unknown cardinality
+            return None
+    return steps_per_epoch * (epochs - initial_epoch)
