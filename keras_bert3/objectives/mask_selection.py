@@ -2,10 +2,12 @@
 
 A word is a run of candidates; without whole words every token is its own. The words of a row are
 put in random order and taken as long as they fit its budget, as in google-research/bert
-create_pretraining_data.py.
+create_pretraining_data.py. Words that stand together can be made to go together (`group_words`).
 """
 
 import numpy as np
+
+from keras_bert3.objectives.counter_random import random_bits, uniform
 
 # A sort key holds 32 random bits, then the size of a word, then its first position.
 _LOW_16_BITS = np.uint64(2**16 - 1)
@@ -53,6 +55,57 @@ def choose_words(keys, candidates, starts, budget, max_predictions) -> np.ndarra
     if nothing.any():
         chosen &= np.cumsum(chosen, axis=1) <= max_predictions
     return chosen
+
+
+def group_words(keys, candidates, starts, longest, seed, stream, rows) -> tuple:
+    """Group some words to n-grams of 1 to `longest` words, p(n) proportional to 1 / n.
+
+    A row is walked from left to right as in microsoft/DeBERTa `mlm_task.py` (and XLNet): draw n;
+    of the next 6 n words (6 = floor(1 / 0.15)) n neighbours are taken, beginning at any of the 6 n
+    alike; go on behind them. About a sixth of the words is in a group. The words of a group share
+    their random bits, so that `choose_words`, which takes words in the order of their bits, takes
+    groups one after another, the last one perhaps in part. (There they are taken from left to
+    right, which leaves the end of a text unmasked.)
+
+    Args:
+        keys: uint64 [b, t], random bits.
+        candidates: bool [b, t], tokens of words.
+        starts: bool [b, t], first tokens of the words.
+        longest: most words of a group.
+        seed: of the draws.
+        stream: number of the first of two random streams.
+        rows: int [b, 1], names of the examples.
+
+    Returns:
+        keys, candidates and starts of the words in groups, each [b, t].
+    """
+    words = np.cumsum(starts, axis=1) - 1
+    counts = words[:, -1] + 1
+    group = _walk(counts, longest, seed, stream, rows)
+    # the group of each token's word, -1 for none; the last column serves tokens before any word
+    group = np.take_along_axis(group, np.where(words < 0, group.shape[1] - 1, words), 1)
+    grouped = group >= 0
+    keys = np.where(grouped, np.take_along_axis(keys, np.maximum(group, 0), 1), keys)
+    return keys, candidates & grouped, starts & grouped
+
+
+def _walk(counts, longest: int, seed: int, stream: int, rows) -> np.ndarray:
+    """Place n-grams over rows of `counts` words: int64 [b, words + 1], the number of the n-gram."""
+    odds = np.cumsum(1 / np.arange(1, longest + 1))
+    group = np.full((len(counts), counts.max(initial=0) + 1), -1, np.int64)
+    places = np.arange(group.shape[1])
+    offset, turn = np.zeros_like(counts), 0
+    while (offset < counts).any():
+        bits = random_bits(seed, stream, rows[:, 0], turn)
+        size = 1 + np.searchsorted(odds, uniform(bits) * odds[-1], side="right")
+        window = np.minimum(6 * size, counts - offset)
+        bits = random_bits(seed, stream + 1, rows[:, 0], turn)
+        first = offset + (uniform(bits) * np.maximum(window, 1)).astype(np.int64)
+        last = np.minimum(first + size, counts)
+        inside = (places >= first[:, None]) & (places < last[:, None])
+        group[inside & (offset < counts)[:, None]] = turn
+        offset, turn = np.maximum(offset + window, last), turn + 1
+    return group
 
 
 def _random_order(keys, starts, sizes) -> tuple[np.ndarray, np.ndarray]:

@@ -19,11 +19,12 @@ from keras_bert3.objectives.mask_selection import (
     choose_tokens,
     choose_words,
     first_positions,
+    group_words,
     starts_of_words,
 )
 
 # Independent random streams of mask_batch.
-_CHOICE, _REPLACEMENT = range(2)
+_CHOICE, _REPLACEMENT, _GROUPS = range(3)  # _GROUPS uses 3 too
 _LOW_32_BITS = np.uint64(2**32 - 1)
 
 
@@ -164,6 +165,7 @@ def mask_batch(
     whole_words: bool = False,
     is_continuation: np.ndarray | None = None,
     word_ids: np.ndarray | None = None,
+    longest_group: int = 1,
     exclude_special_replacements: bool = False,
 ) -> MaskedBatch:
     """Mask a batch; each row depends on `(seed, its example index, its tokens)` and nothing else.
@@ -189,6 +191,9 @@ def mask_batch(
         word_ids: int [b, t] instead of `is_continuation`; a word is a run of equal numbers. For
             SentencePiece, and for the words of unspaced scripts such as Chinese, where every
             character is its own token and no vocabulary can tell the words.
+        longest_group: choose runs of up to so many words (or tokens, without `whole_words`)
+            together, n of them with a probability proportional to 1 / n (DeBERTa: 3, see
+            `group_words`). Groups stand apart, so that at a rate above 0.15 they run out.
         exclude_special_replacements: draw random tokens from the ids that are not special. The
             released code, and the default, draw from the whole vocabulary.
 
@@ -206,13 +211,21 @@ def mask_batch(
         >>> batch.weights.tolist()
         [[1.0, 0.0]]
     """
-    _check_batch(token_ids, padding_mask, example_indices, probabilities, max_predictions)
+    _check_batch(
+        token_ids, padding_mask, example_indices, probabilities, max_predictions, longest_group
+    )
     rows = np.asarray(example_indices, np.int64)[:, None]
     candidates = padding_mask.astype(bool) & ~is_special[token_ids]
     budget = num_predictions(padding_mask.sum(1), rate, max_predictions)
     keys = random_bits(seed, _CHOICE, rows, np.arange(token_ids.shape[1]))
-    if whole_words:
-        starts = candidates & starts_of_words(token_ids, candidates, is_continuation, word_ids)
+    if whole_words or longest_group > 1:
+        starts = candidates
+        if whole_words:
+            starts = candidates & starts_of_words(token_ids, candidates, is_continuation, word_ids)
+        if longest_group > 1:
+            keys, candidates, starts = group_words(
+                keys, candidates, starts, longest_group, seed, _GROUPS, rows
+            )
         chosen = choose_words(keys, candidates, starts, budget, max_predictions)
     else:
         chosen = choose_tokens(keys, candidates, budget)
@@ -230,7 +243,9 @@ def mask_batch(
     )
 
 
-def _check_batch(token_ids, padding_mask, example_indices, probabilities, max_predictions) -> None:
+def _check_batch(
+    token_ids, padding_mask, example_indices, probabilities, max_predictions, longest_group
+) -> None:
     if token_ids.ndim != 2 or token_ids.shape != padding_mask.shape:
         raise ValueError(
             "Expected token_ids and padding_mask of one shape [batch, length]. "
@@ -245,8 +260,11 @@ def _check_batch(token_ids, padding_mask, example_indices, probabilities, max_pr
         raise ValueError(
             f"Expected sequences of less than {MAX_LENGTH} tokens. Received: {token_ids.shape[1]}."
         )
-    if max_predictions < 1:
-        raise ValueError(f"Expected max_predictions >= 1. Received: {max_predictions}.")
+    if max_predictions < 1 or longest_group < 1:
+        raise ValueError(
+            "Expected max_predictions >= 1 and longest_group >= 1. "
+            f"Received: max_predictions={max_predictions}, longest_group={longest_group}."
+        )
     valid = len(probabilities) == 3 and min(probabilities) >= 0
     if not valid or abs(sum(probabilities) - 1) > 1e-6:
         raise ValueError(

@@ -312,3 +312,72 @@ def test_one_sequence_leaves_specials_alone_and_sorts_positions():
     others = [i for i in range(32) if i not in made.mask_positions]
     assert [made.token_ids[i] for i in others] == [tokens[i] for i in others]
     assert tokens == [CLS, *range(10, 40), SEP]
+
+
+def runs_of(chosen):
+    """Lengths of the runs of neighbours in a set of positions."""
+    runs, last = [], None
+    for position in sorted(chosen):
+        if position - 1 != last:
+            runs.append(0)
+        runs[-1] += 1
+        last = position
+    return runs
+
+
+def test_groups_of_n_words_come_as_often_as_one_over_n():
+    token_ids = batch_of(3000, 102, 100)
+    settings = {"longest_group": 3, "seed": 3}
+    whole = masked(token_ids, rate=1.0, **settings)  # every group that the walk places
+    runs = np.concatenate([runs_of(chosen) for chosen in chosen_sets(whole)])
+    odds = np.bincount(runs, minlength=7)[1:]
+    # Groups of two windows may touch, and the end of a row may cut one: 1/n within 3 %.
+    share = np.array([6, 3, 2]) / 11
+    np.testing.assert_allclose(odds[:3] / odds.sum(), share, atol=0.03)
+    taken = whole.weights.sum() / (3000 * 100)
+    assert 0.16 < taken < 0.18, "n of 6 n words, and more in the short last window"
+    batch = masked(token_ids, **settings)
+    assert abs(batch.weights.sum(1) - 15).max() == 0, "the last group is taken in part"
+    assert all(
+        chosen <= every
+        for chosen, every in zip(chosen_sets(batch), chosen_sets(whole), strict=True)
+    )
+
+
+def test_groups_fall_anywhere_in_a_row():
+    batch = masked(batch_of(4000, 62, 100), longest_group=3)
+    hits = np.bincount(batch.mask_positions[batch.weights > 0], minlength=62)[1:-1] / 4000
+    assert abs(hits.mean() - 0.15) < 0.002
+    inner = hits[4:-4].reshape(4, 13).mean(1)
+    np.testing.assert_allclose(inner, 0.15, atol=0.02)
+
+
+def test_L4_pieces_of_any_tokenizer_go_together_in_groups_too():
+    # pieces 10 to 39 begin words (as SentencePiece's U+2581 does), 40 to 99 continue them
+    continues = np.arange(100) >= 40
+    token_ids = batch_of(500, 60, 100)
+    joined = continues[token_ids]
+    for settings in ({}, {"longest_group": 3}):
+        batch = masked(token_ids, whole_words=True, is_continuation=continues, **settings)
+        for row, chosen in zip(joined, chosen_sets(batch), strict=True):
+            words, current = [], None
+            for position in range(1, 59):
+                if not row[position] or current is None:
+                    current = []
+                    words.append(current)
+                current.append(position)
+            touched = [word for word in words if chosen & set(word)]
+            assert all(set(word) <= chosen for word in touched) or len(touched) == 1
+
+
+def test_groups_are_a_function_of_seed_and_example_alone():
+    token_ids = batch_of(8, 40, 100)
+    settings = {"longest_group": 3}
+    together = chosen_sets(masked(token_ids, indices=np.arange(8), **settings))
+    padded = np.pad(token_ids[5:6], ((0, 0), (0, 9)))
+    alone = masked(padded, indices=np.array([5]), max_predictions=40, **settings)
+    assert chosen_sets(alone) == [together[5]]
+    other = chosen_sets(masked(token_ids, indices=np.arange(8, 16), **settings))
+    assert all(a != b for a, b in zip(together, other, strict=True))
+    with pytest.raises(ValueError, match="longest_group >= 1. Received.*longest_group=0"):
+        masked(token_ids, longest_group=0)
