@@ -12,6 +12,7 @@ from keras_bert3.checkpoints import (
     folders,
     huggingface_bert,
     huggingface_deberta,
+    huggingface_deberta_tokenizer,
     huggingface_gpt,
     transfer,
 )
@@ -53,7 +54,7 @@ def load_tokenizer(folder: Path, description: Description):
     if family is huggingface_gpt:
         return huggingface_gpt.load_tokenizer(folder)
     if isinstance(family, huggingface_deberta.Family):
-        return None
+        return huggingface_deberta_tokenizer.load_tokenizer(folder)
     return load_word_piece(folder)
 
 
