@@ -14,6 +14,7 @@ from keras_bert3.checkpoints import (
     huggingface_deberta,
     huggingface_deberta_tokenizer,
     huggingface_gpt,
+    huggingface_labels,
     transfer,
 )
 from keras_bert3.checkpoints.description import Description
@@ -142,7 +143,11 @@ def save_huggingface(
             f"Expected a backbone among {sorted(_FAMILY_OF)}. Received: {type(backbone).__name__}"
         )
     family = _FAMILY_OF[name]
-    config = {**family.config_of(backbone, heads), "dtype": dtype}
+    config = {
+        **family.config_of(backbone, heads),
+        **huggingface_labels.entries(model, family.DROPOUT),
+        "dtype": dtype,
+    }
     tensors = _tensors_of(family, backbone, heads, dtype)
     with folders.new_folder(folder, overwrite) as fresh:
         folders.write_json(fresh / "config.json", config)
@@ -166,8 +171,8 @@ def _tensors_of(family: Any, backbone, heads: Mapping, dtype: str) -> dict[str, 
 
 
 def _rules(family, backbone, heads: Mapping) -> list[Rule]:
-    """The family's table; DeBERTa's depends on more than the number of layers."""
-    if isinstance(family, huggingface_deberta.Family):
+    """The family's table, which depends on more than the number of layers in some."""
+    if family is not huggingface_bert:
         return family.rules_for(backbone, heads)
     return family.rules(backbone.num_layers, heads)
 

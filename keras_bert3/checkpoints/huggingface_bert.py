@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 
+from keras_bert3.checkpoints import huggingface_labels
 from keras_bert3.checkpoints.description import Description
 from keras_bert3.checkpoints.mapping import Rule, dense, for_layers, norm, rename, tie
 
@@ -13,6 +14,9 @@ BUFFERS = ("position_ids", "token_type_ids")
 """Ends of the names of constant tables that older versions of transformers saved with weights."""
 OPTIONAL = ("pooler/",)
 """Parts of the backbone that a checkpoint may lack: masked LMs are published without a pooler."""
+
+DROPOUT = "classifier_dropout"
+"""Rate before the head of a fine-tuned model; null where it is the backbone's."""
 
 ACTIVATIONS = {
     "gelu": "gelu_erf",
@@ -49,6 +53,8 @@ _NOT_OURS = {
 _TASKS = {
     "BertForPreTraining": ("MaskedLM", {"next_sentence": True}),
     "BertForMaskedLM": ("MaskedLM", {"next_sentence": False}),
+    "BertForSequenceClassification": ("TextClassifier", {}),
+    "BertForMultipleChoice": ("MultipleChoice", {}),
 }
 
 _ENCODER = "bert.encoder.layer.{i}"
@@ -71,6 +77,7 @@ _REST = [
     *norm("masked_lm_head/norm", "cls.predictions.transform.LayerNorm"),
     *dense("next_sentence_head", "cls.seq_relationship"),
     *dense("classifier", "classifier"),
+    *dense("multiple_choice_head", "classifier"),
     *dense("span_head", "qa_outputs"),
 ]
 
@@ -111,7 +118,10 @@ def describe(config: dict, file: str) -> Description:
         backbone_class="BertBackbone",
         backbone_config={**backbone_config(config), "activation": ACTIVATIONS[activation]},
         task_class=task_class,
-        task_config=task_config,
+        task_config={
+            **task_config,
+            **huggingface_labels.task_config(config, task_class, DROPOUT),
+        },
         tokenizer_class="WordPieceTokenizer",
     )
 
@@ -158,6 +168,7 @@ def architecture(heads: Collection[str]) -> str:
         frozenset({"masked_lm_head"}): "BertForMaskedLM",
         frozenset({"next_sentence_head"}): "BertForNextSentencePrediction",
         frozenset({"classifier"}): "BertForSequenceClassification",
+        frozenset({"multiple_choice_head"}): "BertForMultipleChoice",
         frozenset({"span_head"}): "BertForQuestionAnswering",
     }
     if frozenset(heads) not in classes:

@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Collection, Mapping
 
+from keras_bert3.checkpoints import huggingface_labels
 from keras_bert3.checkpoints.description import Description
 from keras_bert3.checkpoints.huggingface_bert import ACTIVATIONS
 from keras_bert3.checkpoints.mapping import (
@@ -69,14 +70,22 @@ _REST = [
     rename("masked_lm_head/bias", "lm_predictions.lm_head.bias"),
     *dense("pooler/dense", "pooler.dense"),
     *dense("classifier", "classifier"),
+    *dense("multiple_choice_head", "classifier"),
     *dense("span_head", "qa_outputs"),
 ]
 _ARCHITECTURES = {
     frozenset(): "Model",
     frozenset({"enhanced_mask_decoder", "masked_lm_head"}): "ForMaskedLM",
     frozenset({"pooler", "classifier"}): "ForSequenceClassification",
+    frozenset({"pooler", "multiple_choice_head"}): "ForMultipleChoice",
     frozenset({"classifier"}): "ForTokenClassification",
     frozenset({"span_head"}): "ForQuestionAnswering",
+}
+# For the ends of the names of their classes, our task and its arguments.
+_TASKS = {
+    "ForMaskedLM": ("MaskedLM", {"next_sentence": False}),
+    "ForSequenceClassification": ("TextClassifier", {}),
+    "ForMultipleChoice": ("MultipleChoice", {}),
 }
 
 
@@ -101,6 +110,7 @@ class Family:
     BUFFERS: tuple[str, ...] = ("position_ids",)
     OPTIONAL: tuple[str, ...] = ()
     WITHOUT_POOLER: tuple[str, ...] = ()
+    DROPOUT: str = "cls_dropout"
 
     @property
     def is_v1(self) -> bool:
@@ -153,12 +163,16 @@ class Family:
                 "convolution_activation": _activation(config, "conv_act", "tanh", file),
             }
         architecture = (config.get("architectures") or [""])[0]
-        is_masked_lm = architecture.endswith("ForMaskedLM")
+        kind = architecture.removeprefix(self.architecture_prefix)
+        task_class, task_config = _TASKS.get(kind, (None, {}))
         return Description(
             backbone_class=self.backbone_class,
             backbone_config=backbone,
-            task_class="MaskedLM" if is_masked_lm else None,
-            task_config={"next_sentence": False} if is_masked_lm else {},
+            task_class=task_class,
+            task_config={
+                **task_config,
+                **huggingface_labels.task_config(config, task_class, self.DROPOUT),
+            },
         )
 
     def config_of(self, backbone, heads: Collection[str]) -> dict:
@@ -203,7 +217,9 @@ class Family:
         Raises:
             ValueError: if they have none.
         """
-        if frozenset(heads) not in _ARCHITECTURES:
+        if frozenset(heads) not in _ARCHITECTURES or (
+            self.is_v1 and _ARCHITECTURES[frozenset(heads)] == "ForMultipleChoice"
+        ):
             raise ValueError(
                 "Expected heads that one class of transformers has. Received: "
                 f"{', '.join(sorted(heads))}"

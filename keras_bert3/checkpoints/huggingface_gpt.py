@@ -1,11 +1,21 @@
 """GPT-1 in Hugging Face transformers (`OpenAIGPT`): names, layouts and configuration."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
+from keras_bert3.checkpoints import huggingface_labels
 from keras_bert3.checkpoints.description import Description
-from keras_bert3.checkpoints.mapping import Rule, dense, for_layers, norm, rename, split, tie
+from keras_bert3.checkpoints.mapping import (
+    Rule,
+    dense,
+    for_layers,
+    norm,
+    rename,
+    split,
+    tie,
+    transpose,
+)
 
 MODEL_TYPE = "openai-gpt"
 PREFIX = "transformer."
@@ -15,6 +25,10 @@ BUFFERS = (".attn.bias", "position_ids")
 """Ends of the names of causal masks and position numbers that old files hold."""
 OPTIONAL = ()
 WITHOUT_POOLER = ()
+PAD_ID = 0
+"""What stands on padding; the tokenizer has no token for it, and masks tell it from its text."""
+DROPOUT = None
+"""Their entry for the dropout before a head: they have none."""
 
 # Their "gelu" is the tanh formula here, unlike in their BERT.
 ACTIVATIONS = {"gelu": "gelu_tanh", "relu": "relu", "silu": "silu", "swish": "silu"}
@@ -35,6 +49,12 @@ _ARCHITECTURES = {
     frozenset(): "OpenAIGPTLMHeadModel",
     frozenset({"multiple_choice_head"}): "OpenAIGPTDoubleHeadsModel",
     frozenset({"classifier"}): "OpenAIGPTForSequenceClassification",
+}
+# For each of their classes, our task, its arguments and the further heads that files hold.
+_TASKS = {
+    "OpenAIGPTLMHeadModel": ("CausalLM", {}, ()),
+    "OpenAIGPTDoubleHeadsModel": ("CausalLM", {}, ("multiple_choice_head",)),
+    "OpenAIGPTForSequenceClassification": ("TextClassifier", {"use_bias": False}, ()),
 }
 _QUERY_KEY_VALUE = tuple(f"block_{{i}}/attention/{name}" for name in ("query", "key", "value"))
 
@@ -81,17 +101,20 @@ def _without_bias(ours: str, theirs: str) -> Rule:
     )
 
 
-def rules(num_layers: int, heads: Collection[str]) -> list[Rule]:
-    """Return the table for a backbone of `num_layers` layers with these heads on it.
+def rules_for(backbone, heads: Mapping) -> list[Rule]:
+    """Return the table for a backbone with these heads on it.
 
     The language model's output matrix is the token table, so files may hold either or both.
     """
+    has_bias = getattr(heads.get("classifier"), "use_bias", False)
     return [
         tie("embeddings/token/embeddings", "transformer.tokens_embed.weight", "lm_head.weight"),
         rename("embeddings/position/embeddings", "transformer.positions_embed.weight"),
-        *for_layers(_LAYER, num_layers),
+        *for_layers(_LAYER, backbone.num_layers),
         *dense("multiple_choice_head", "multiple_choice_head.summary"),
-        _without_bias("classifier", "score"),
+        _without_bias("classifier", "score")
+        if has_bias
+        else transpose("classifier/kernel", "score.weight"),
     ]
 
 
@@ -113,7 +136,7 @@ def describe(config: dict, file: str) -> Description:
         )
     backbone = {ours: config.get(theirs, default) for ours, theirs, default in _CONFIG}
     architecture = (config.get("architectures") or [""])[0]
-    is_language_model = architecture in ("OpenAIGPTLMHeadModel", "OpenAIGPTDoubleHeadsModel")
+    task_class, task_config, more_heads = _TASKS.get(architecture, (None, {}, ()))
     return Description(
         backbone_class="GPTBackbone",
         backbone_config={
@@ -122,7 +145,9 @@ def describe(config: dict, file: str) -> Description:
             "activation": ACTIVATIONS[activation],
             "embedding_dropout": "sum",
         },
-        task_class="CausalLM" if is_language_model else None,
+        task_class=task_class,
+        task_config={**task_config, **huggingface_labels.task_config(config, task_class)},
+        more_heads=more_heads,
         tokenizer_class="BytePairTokenizer",
     )
 
@@ -149,6 +174,8 @@ def config_of(backbone, heads: Collection[str]) -> dict:
         "afn": names[backbone.activation],
         **{theirs: getattr(backbone, ours) for ours, theirs, _ in _CONFIG},
         "embd_pdrop": backbone.dropout,
+        # Their classifier reads the last token that is not this one.
+        "pad_token_id": PAD_ID,
         "tie_word_embeddings": True,
     }
 

@@ -103,12 +103,17 @@ def read_task(
     _check_heads(folder, task, report, [name for name in known if name not in optional])
     draw(report.newly_initialised)
     paths = [path for path in variables_by_path(backbone, fresh) if path.split("/")[0] in fresh]
-    return task, report + LoadReport(newly_initialised=tuple(paths))
+    report += LoadReport(newly_initialised=tuple(paths))
+    task.newly_initialised = report.newly_initialised
+    return task, report
 
 
 def _optional_heads(description: Description, task_class: type) -> tuple[str, ...]:
     """The heads that start anew where the checkpoint has none: not those of its own task."""
-    return () if description.task_class == task_class.__name__ else task_class.fine_tuned_heads
+    if description.task_class in {base.__name__ for base in task_class.__mro__}:
+        return ()
+    held = description.more_heads
+    return () if held and set(held) <= set(task_class.head_names) else task_class.fine_tuned_heads
 
 
 def _divide_overrides(overrides: dict, backbone_class: type, preprocessor_class: type) -> tuple:
@@ -172,6 +177,8 @@ def _task_class(description: Description, cls: type, folder: Path) -> tuple[type
         stored = public_class(description.task_class, cls)
         if issubclass(stored, cls):
             return stored, description.task_config
+        if issubclass(cls, stored):
+            return cls, description.task_config
     if cls is keras_bert3.Task:
         raise ValueError(
             f"Expected the checkpoint of a task in '{folder}', or a class such as `MaskedLM` that "

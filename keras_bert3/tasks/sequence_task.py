@@ -3,7 +3,7 @@
 import keras
 import numpy as np
 
-from keras_bert3.tasks.preprocessor import as_texts
+from keras_bert3.tasks.preprocessor import Preprocessor, as_texts
 from keras_bert3.tasks.task import Task
 from keras_bert3.tasks.text_batches import batches_by_length
 
@@ -65,6 +65,13 @@ class SequenceTask(Task):
     def default_optimizer(self, updates):
         """The paper's recipe for fine-tuning this backbone; see `FineTuning`."""
         return self.backbone.fine_tuning.make(updates)
+
+    @classmethod
+    def usual_preprocessor(cls, tokenizer, backbone, **arguments):
+        """As of any task; None where a tokenizer has no [CLS] and [SEP] to frame texts with."""
+        if cls.preprocessor_class is Preprocessor and not hasattr(tokenizer, "cls_id"):
+            return None
+        return super().usual_preprocessor(tokenizer, backbone, **arguments)
 
     def prepare(self, texts, labels, weights, indices, epoch):
         """Pack a batch of texts."""

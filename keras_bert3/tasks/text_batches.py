@@ -12,7 +12,8 @@ class TextBatches(keras.utils.PyDataset):
     Args:
         texts: strings, or a pair of equally long lists of strings.
         prepare: `prepare(texts, labels, weights, indices, epoch)` returns `(x, y, sample_weight)`,
-            arrays of one batch; texts is a list of strings or a pair of lists, indices are theirs.
+            arrays of one batch, the latter two None where there are none; texts is a list of
+            strings or a pair of lists, indices are theirs.
         labels: an array or list with a label a text, or None.
         weights: an array with a weight a text, or None.
         batch_size: texts in a batch; the last one may be smaller.
@@ -58,7 +59,9 @@ class TextBatches(keras.utils.PyDataset):
         texts = tuple(columns) if len(columns) == 2 else columns[0]
         labels = None if self.labels is None else self.labels[indices]
         weights = None if self.weights is None else self.weights[indices]
-        return self.prepare(texts, labels, weights, indices, self.epoch)
+        prepared = tuple(self.prepare(texts, labels, weights, indices, self.epoch))
+        given = max(i for i, part in enumerate(prepared) if part is not None) + 1
+        return prepared[:given]  # TensorFlow takes no None in a batch
 
     def on_epoch_end(self):
         """Reorder for the next epoch."""

@@ -10,9 +10,9 @@ def test_an_error_in_the_data_leaves_the_model_its_weights(bad_batch):
     task.compile("sgd")
     before = task.backbone.get_weights()
     texts = list(toy.TEXTS)
-    texts[4 * bad_batch] = None
+    texts[4 * bad_batch + 1] = None
     for call in (task.evaluate, task.fit):
-        with pytest.raises((TypeError, ValueError)):
+        with pytest.raises(Exception, match="Received: None"):
             call(texts, batch_size=4, verbose=0, **({"shuffle": False} if call == task.fit else {}))
     after = task.backbone.get_weights()
     assert all(np.isfinite(value).all() for value in after)
