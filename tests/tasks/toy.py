@@ -14,7 +14,7 @@ TEXTS = [
     "the dog sat on a log all day long",
 ] * 3
 SIZE = {
-    "num_layers": 2,
+    "num_layers": 1,
     "num_heads": 2,
     "hidden_dim": 16,
     "intermediate_dim": 32,
