@@ -19,6 +19,7 @@ _MODULE_OF = {
     "DebertaBackbone": "keras_bert3.backbones.deberta",
     "DebertaV2Backbone": "keras_bert3.backbones.deberta_v2",
     "GPTBackbone": "keras_bert3.backbones.gpt",
+    "LSTMBackbone": "keras_bert3.backbones.lstm",
     "MaskedLM": "keras_bert3.tasks.masked_lm",
     "MultipleChoice": "keras_bert3.tasks.multiple_choice",
     "SentencePieceTokenizer": "keras_bert3.tokenizers.sentence_piece",
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from keras_bert3.backbones.deberta import DebertaBackbone as DebertaBackbone
     from keras_bert3.backbones.deberta_v2 import DebertaV2Backbone as DebertaV2Backbone
     from keras_bert3.backbones.gpt import GPTBackbone as GPTBackbone
+    from keras_bert3.backbones.lstm import LSTMBackbone as LSTMBackbone
     from keras_bert3.tasks.causal_lm import CausalLM as CausalLM
     from keras_bert3.tasks.causal_lm import CausalLMPreprocessor as CausalLMPreprocessor
     from keras_bert3.tasks.masked_lm import MaskedLM as MaskedLM

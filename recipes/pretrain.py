@@ -24,19 +24,19 @@ class Config:
     """Settings of a run. A flag overrides a preset, a preset these defaults."""
 
     backbone: str = "bert"
-    """bert, gpt or deberta."""
+    """bert, gpt, lstm (GPT-1's ablation) or deberta."""
     objective: str | None = None
-    """bert: mlm+nsp or mlm. gpt: lm. deberta: mlm or rtd (replaced-token detection). None: the
-    first of these."""
+    """bert: mlm+nsp or mlm. gpt, lstm: lm. deberta: mlm or rtd (replaced-token detection). None:
+    the first of these."""
     data: tuple[str, ...] = ()
     """Files, folders or globs of UTF-8 text. Empty: the documentation that comes with Python."""
     data_format: str = "paragraphs"
     """paragraphs: lines are split into sentences. sentences: a line is one. jsonl: {"text": ...}.
     In the first two, blank lines part documents."""
     vocabulary: str | None = None
-    """A vocab.txt. None: learn a WordPiece vocabulary from the data."""
+    """A vocab.txt (gpt: a folder with vocab.json and merges.txt). None: learn one from the data."""
     vocabulary_size: int = 2000
-    """Tokens to learn, when learning a vocabulary."""
+    """Tokens (gpt: merges) to learn, when learning a vocabulary."""
     lowercase: bool = True
     """Lower-case the text and strip accents ("uncased")."""
     size: str = "micro"
@@ -85,11 +85,23 @@ PAPER = Config(
     long_sequence_length=512, batch_size=256, long_batch_size=256, steps=1_000_000,
     learning_rate=1e-4, warmup_steps=10_000, log_every=1000, held_out=0.001,
 )  # fmt: skip
+GPT_MICRO = Config(
+    backbone="gpt", sequence_length=64, long_sequence_length=64, long_fraction=0.0, batch_size=16,
+    learning_rate=2e-3,
+)  # fmt: skip
+GPT_PAPER = Config(
+    backbone="gpt", size="base", vocabulary_size=40_000, dropout=0.1, sequence_length=512,
+    long_sequence_length=512, long_fraction=0.0, batch_size=64, steps=3_000_000,
+    learning_rate=2.5e-4, warmup_steps=2000, log_every=1000, held_out=0.001,
+)  # fmt: skip
 # The first preset of a backbone is taken where none is named.
 PRESETS = {
     "micro": ("a BERT of two layers of 128, for a CPU", Config()),
     "bert-base": ("Devlin et al. 2018, BERT base", PAPER),
     "bert-large": ("BERT large", dataclasses.replace(PAPER, size="large_uncased")),
+    "gpt-micro": ("a GPT-1 of two layers of 128, for a CPU", GPT_MICRO),
+    "lstm-micro": ("GPT-1's ablation", dataclasses.replace(GPT_MICRO, backbone="lstm")),
+    "gpt-base": ("Radford et al. 2018: some 100 epochs of BooksCorpus", GPT_PAPER),
 }
 
 

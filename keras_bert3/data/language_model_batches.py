@@ -35,6 +35,15 @@ class _Windows:
         """Tokens of the chosen documents."""
         return int(self._edges[-1])
 
+    def token_counts(self) -> np.ndarray:
+        """How often each id stands in the chosen documents: int64 `[v]`."""
+        counts = np.zeros(self.corpus.vocabulary_size, np.int64)
+        lengths = np.diff(self._edges)
+        for begin, length in zip(self._begins, lengths, strict=True):
+            tokens = self.corpus.tokens[begin : begin + length]
+            counts += np.bincount(tokens, minlength=len(counts))
+        return counts
+
     def _tokens(self, places: np.ndarray) -> np.ndarray:
         """Read the tokens at places of the stream."""
         document = np.searchsorted(self._edges, places, side="right") - 1

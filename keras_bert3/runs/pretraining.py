@@ -28,6 +28,8 @@ from keras_bert3.runs.run_log import RunLog
 COURSES = {
     ("bert", "mlm+nsp"): "bert_pretraining",
     ("bert", "mlm"): "bert_pretraining",
+    ("gpt", "lm"): "gpt_pretraining",
+    ("lstm", "lm"): "gpt_pretraining",
 }
 
 

@@ -1,5 +1,7 @@
 """GPT-1's pretraining task: the next token, from all before it."""
 
+import inspect
+
 import keras
 import numpy as np
 from keras import ops
@@ -43,7 +45,7 @@ class CausalLM(Task):
     Every token weighs the same, whatever its row; softmax and loss are in float32.
 
     Args:
-        backbone: a `GPTBackbone`.
+        backbone: a `GPTBackbone`, or an `LSTMBackbone` to compare it with.
         preprocessor: a `CausalLMPreprocessor`, or None for those who bring tensors.
 
     Call arguments:
@@ -62,7 +64,7 @@ class CausalLM(Task):
 
     def __init__(self, backbone, preprocessor=None, **kwargs):
         super().__init__(backbone, preprocessor, **kwargs)
-        if not hasattr(backbone.blocks[0], "step"):
+        if "token_table" not in inspect.signature(backbone.call).parameters:
             raise ValueError(
                 f"Expected a backbone that looks to the left only, such as `GPTBackbone`. "
                 f"Received: {type(backbone).__name__}"
@@ -112,7 +114,7 @@ class CausalLM(Task):
 
         Raises:
             ValueError: for an empty prompt, or a `max_length` that no prompt is shorter than or the
-                position table has no room for.
+                position table has no room for, or a backbone that keeps no keys and values.
 
         Example:
             >>> task.generate("the whale", 60, Sample(top_k=40, seed=1))

@@ -55,6 +55,11 @@ def generate(task, prompts: Sequence[Sequence[int]], max_length: int, sampler, e
 
 
 def _check(backbone, lengths: np.ndarray, max_length: int) -> None:
+    if not hasattr(backbone, "blocks"):
+        raise ValueError(
+            "Expected a backbone that writes step by step, such as `GPTBackbone`. "
+            f"Received: {type(backbone).__name__}"
+        )
     if not len(lengths) or lengths.min() < 1:
         raise ValueError(
             f"Expected prompts of at least one token. Received: lengths {lengths.tolist()}"
