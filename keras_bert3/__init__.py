@@ -19,6 +19,12 @@ _MODULE_OF = {
     "DebertaBackbone": "keras_bert3.backbones.deberta",
     "DebertaV2Backbone": "keras_bert3.backbones.deberta_v2",
     "GPTBackbone": "keras_bert3.backbones.gpt",
+    "GPTMultipleChoice": "keras_bert3.tasks.gpt_fine_tuning",
+    "GPTMultipleChoicePreprocessor": "keras_bert3.tasks.gpt_preprocessors",
+    "GPTPreprocessor": "keras_bert3.tasks.gpt_preprocessors",
+    "GPTSimilarity": "keras_bert3.tasks.gpt_fine_tuning",
+    "GPTSimilarityPreprocessor": "keras_bert3.tasks.gpt_preprocessors",
+    "GPTTextClassifier": "keras_bert3.tasks.gpt_fine_tuning",
     "LSTMBackbone": "keras_bert3.backbones.lstm",
     "MaskedLM": "keras_bert3.tasks.masked_lm",
     "MultipleChoice": "keras_bert3.tasks.multiple_choice",
@@ -49,6 +55,16 @@ if TYPE_CHECKING:
     from keras_bert3.backbones.lstm import LSTMBackbone as LSTMBackbone
     from keras_bert3.tasks.causal_lm import CausalLM as CausalLM
     from keras_bert3.tasks.causal_lm import CausalLMPreprocessor as CausalLMPreprocessor
+    from keras_bert3.tasks.gpt_fine_tuning import GPTMultipleChoice as GPTMultipleChoice
+    from keras_bert3.tasks.gpt_fine_tuning import GPTSimilarity as GPTSimilarity
+    from keras_bert3.tasks.gpt_fine_tuning import GPTTextClassifier as GPTTextClassifier
+    from keras_bert3.tasks.gpt_preprocessors import (
+        GPTMultipleChoicePreprocessor as GPTMultipleChoicePreprocessor,
+    )
+    from keras_bert3.tasks.gpt_preprocessors import GPTPreprocessor as GPTPreprocessor
+    from keras_bert3.tasks.gpt_preprocessors import (
+        GPTSimilarityPreprocessor as GPTSimilarityPreprocessor,
+    )
     from keras_bert3.tasks.masked_lm import MaskedLM as MaskedLM
     from keras_bert3.tasks.multiple_choice import MultipleChoice as MultipleChoice
     from keras_bert3.tasks.task import Task as Task
