@@ -31,6 +31,7 @@ _MODULE_OF = {
     "SentencePieceTokenizer": "keras_bert3.tokenizers.sentence_piece",
     "Task": "keras_bert3.tasks.task",
     "TextClassifier": "keras_bert3.tasks.text_classifier",
+    "TextEmbedder": "keras_bert3.tasks.text_embedder",
     "WordPieceTokenizer": "keras_bert3.tokenizers.word_piece",
 }
 _ROOMS = (
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
     from keras_bert3.tasks.multiple_choice import MultipleChoice as MultipleChoice
     from keras_bert3.tasks.task import Task as Task
     from keras_bert3.tasks.text_classifier import TextClassifier as TextClassifier
+    from keras_bert3.tasks.text_embedder import TextEmbedder as TextEmbedder
     from keras_bert3.tokenizers.byte_level_byte_pair import (
         ByteLevelBytePairTokenizer as ByteLevelBytePairTokenizer,
     )

@@ -1,11 +1,9 @@
 """What tasks with one summary vector a sequence share: pooler, dropout, a dense head."""
 
 import keras
-import numpy as np
 
 from keras_bert3.tasks.preprocessor import Preprocessor, as_texts
 from keras_bert3.tasks.task import Task
-from keras_bert3.tasks.text_batches import batches_by_length
 
 
 class SequenceTask(Task):
@@ -33,7 +31,7 @@ class SequenceTask(Task):
         self, backbone, head_name, units, preprocessor=None, dropout=None, use_bias=True, **kwargs
     ):
         super().__init__(backbone, preprocessor, **kwargs)
-        limit_length(preprocessor, backbone)
+        self.limit_length()
         if backbone.has_pooler and backbone.trainable:
             backbone.pooler.trainable = True  # a masked LM without next sentences had no use for it
         pooler = backbone.make_pooler()
@@ -85,15 +83,4 @@ class SequenceTask(Task):
         x = as_texts(x)
         if not self.is_text(x):
             return super().predict(x, batch_size, **kwargs)
-        self.preprocess("")  # refuse text before any work where there is no preprocessor
-        batches, order = batches_by_length(x, self.prepare, batch_size)
-        scores = super().predict(batches, **kwargs)
-        return scores[np.argsort(order)]
-
-
-def limit_length(preprocessor, backbone) -> None:
-    """Let a preprocessor without any length truncate to the size of the position table."""
-    if preprocessor is None or getattr(preprocessor, "max_sequence_length", 0) is not None:
-        return
-    if preprocessor.sequence_length is None:
-        preprocessor.max_sequence_length = backbone.max_sequence_length
+        return self.predict_by_length(x, batch_size, **kwargs)

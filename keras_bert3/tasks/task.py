@@ -4,11 +4,13 @@ import inspect
 from typing import Any
 
 import keras
+import numpy as np
 
 from keras_bert3.backbones.backbone import check_range
+from keras_bert3.tasks.adversarial import adversarial_loss
 from keras_bert3.tasks.kept_weights import kept_weights
 from keras_bert3.tasks.preprocessor import Preprocessor, as_texts, is_pair, is_text
-from keras_bert3.tasks.text_batches import TextBatches
+from keras_bert3.tasks.text_batches import TextBatches, batches_by_length
 
 
 class Task(keras.Model):
@@ -27,6 +29,7 @@ class Task(keras.Model):
     head_names: tuple[str, ...] = ()
     fine_tuned_heads: tuple[str, ...] = ()
     preprocessor_class: type[Preprocessor] = Preprocessor
+    adversarial: Any = None
 
     def __init__(self, backbone, preprocessor=None, **kwargs):
         super().__init__(**kwargs)
@@ -55,14 +58,27 @@ class Task(keras.Model):
         """Turn labels into what the loss takes, or refuse them; before any step is taken."""
         return labels
 
-    def compile(self, optimizer=None, loss=None, **kwargs):
-        """Configure training; what is left out takes the paper's value."""
+    def compile(self, optimizer=None, loss=None, adversarial=None, **kwargs):
+        """Configure training; what is left out takes the paper's value.
+
+        `adversarial` adds a loss on perturbed embeddings to each training step; see `SiFT`.
+        """
+        self.adversarial = adversarial
+        if adversarial is not None and not hasattr(self, "adversarial_seed"):
+            self.adversarial_seed = keras.random.SeedGenerator()
         defaults = self.default_compile()
         if loss is not None:  # metrics belong to the outputs that a loss looks at
             defaults.pop("weighted_metrics", None)
         chosen = {"optimizer": optimizer, "loss": loss, **kwargs}
         given = {name: value for name, value in chosen.items() if value is not None}
         super().compile(**{**defaults, **given})
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        """The loss of a batch; while training, with what `compile(adversarial=...)` adds."""
+        loss = super().compute_loss(x, y, y_pred, sample_weight, training)
+        if training and self.adversarial is not None:
+            loss += adversarial_loss(self, x, y_pred, sample_weight)
+        return loss
 
     def prepare(self, texts, labels, weights, indices, epoch):
         """Turn a batch of strings into `(x, y, sample_weight)`; see `TextBatches`.
@@ -101,11 +117,21 @@ class Task(keras.Model):
             y, sample_weight, shuffle, batch_size = None, None, False, None
         if not self.compiled:
             self.compile(self.default_optimizer(count_updates(x, batch_size, **kwargs)))
+        self._build_optimizer()
         shuffle = shuffle and not hasattr(x, "__next__")  # a generator has an order of its own
         with kept_weights(self):
             return super().fit(
                 x, y, batch_size, shuffle=shuffle, sample_weight=sample_weight, **kwargs
             )
+
+    def _build_optimizer(self):
+        """Create the optimiser's variables before a step is compiled.
+
+        Created while TensorFlow traces its first step, they would double the time of that; under a
+        distribution strategy Keras creates them itself.
+        """
+        if not self.optimizer.built and getattr(self, "_distribute_strategy", None) is None:
+            self.optimizer.build(self.trainable_variables)
 
     def evaluate(self, x=None, y=None, batch_size=None, sample_weight=None, **kwargs):
         """Return the loss and metrics on strings, arrays or anything Keras takes."""
@@ -128,6 +154,27 @@ class Task(keras.Model):
         self._check_ids(x)
         with kept_weights(self):
             return super().predict(x, batch_size, **kwargs)
+
+    def predict_by_length(self, texts, batch_size=None, **kwargs):
+        """Predict on texts in the order of their lengths, so that little padding is computed.
+
+        For tasks whose outputs `[n, ...]` do not depend on the length.
+
+        Returns:
+            The outputs, in the order of `texts`.
+        """
+        self.preprocess("")  # refuse text before any work where there is no preprocessor
+        batches, order = batches_by_length(texts, self.prepare, batch_size)
+        with kept_weights(self):
+            outputs = super().predict(batches, **kwargs)
+        return outputs[np.argsort(order)]
+
+    def limit_length(self):
+        """Let a preprocessor without any length truncate to the size of the position table."""
+        preprocessor = self.preprocessor
+        if getattr(preprocessor, "max_sequence_length", 0) is None:
+            if preprocessor.sequence_length is None:
+                preprocessor.max_sequence_length = self.backbone.max_sequence_length
 
     def _text_or_tensors(self, x, y):
         """Recognise texts, and check what can be told of labels before any work."""
