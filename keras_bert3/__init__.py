@@ -29,6 +29,7 @@ _MODULE_OF = {
     "MaskedLM": "keras_bert3.tasks.masked_lm",
     "MultipleChoice": "keras_bert3.tasks.multiple_choice",
     "SentencePieceTokenizer": "keras_bert3.tokenizers.sentence_piece",
+    "SiFT": "keras_bert3.objectives.sift",
     "Task": "keras_bert3.tasks.task",
     "TextClassifier": "keras_bert3.tasks.text_classifier",
     "TextEmbedder": "keras_bert3.tasks.text_embedder",
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from keras_bert3.backbones.deberta_v2 import DebertaV2Backbone as DebertaV2Backbone
     from keras_bert3.backbones.gpt import GPTBackbone as GPTBackbone
     from keras_bert3.backbones.lstm import LSTMBackbone as LSTMBackbone
+    from keras_bert3.objectives.sift import SiFT as SiFT
     from keras_bert3.tasks.causal_lm import CausalLM as CausalLM
     from keras_bert3.tasks.causal_lm import CausalLMPreprocessor as CausalLMPreprocessor
     from keras_bert3.tasks.gpt_fine_tuning import GPTMultipleChoice as GPTMultipleChoice
