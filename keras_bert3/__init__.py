@@ -18,6 +18,8 @@ _MODULE_OF = {
     "CausalLMPreprocessor": "keras_bert3.tasks.causal_lm",
     "DebertaBackbone": "keras_bert3.backbones.deberta",
     "DebertaV2Backbone": "keras_bert3.backbones.deberta_v2",
+    "ExtractiveQA": "keras_bert3.tasks.extractive_qa",
+    "ExtractiveQAPreprocessor": "keras_bert3.tasks.question_windows",
     "GPTBackbone": "keras_bert3.backbones.gpt",
     "GPTMultipleChoice": "keras_bert3.tasks.gpt_fine_tuning",
     "GPTMultipleChoicePreprocessor": "keras_bert3.tasks.gpt_preprocessors",
@@ -33,10 +35,13 @@ _MODULE_OF = {
     "Task": "keras_bert3.tasks.task",
     "TextClassifier": "keras_bert3.tasks.text_classifier",
     "TextEmbedder": "keras_bert3.tasks.text_embedder",
+    "TokenClassifier": "keras_bert3.tasks.token_classifier",
+    "TokenClassifierPreprocessor": "keras_bert3.tasks.token_windows",
     "WordPieceTokenizer": "keras_bert3.tokenizers.word_piece",
 }
 _ROOMS = (
     "backbones",
+    "benchmarks",
     "checkpoints",
     "data",
     "layers",
@@ -58,6 +63,7 @@ if TYPE_CHECKING:
     from keras_bert3.objectives.sift import SiFT as SiFT
     from keras_bert3.tasks.causal_lm import CausalLM as CausalLM
     from keras_bert3.tasks.causal_lm import CausalLMPreprocessor as CausalLMPreprocessor
+    from keras_bert3.tasks.extractive_qa import ExtractiveQA as ExtractiveQA
     from keras_bert3.tasks.gpt_fine_tuning import GPTMultipleChoice as GPTMultipleChoice
     from keras_bert3.tasks.gpt_fine_tuning import GPTSimilarity as GPTSimilarity
     from keras_bert3.tasks.gpt_fine_tuning import GPTTextClassifier as GPTTextClassifier
@@ -70,9 +76,16 @@ if TYPE_CHECKING:
     )
     from keras_bert3.tasks.masked_lm import MaskedLM as MaskedLM
     from keras_bert3.tasks.multiple_choice import MultipleChoice as MultipleChoice
+    from keras_bert3.tasks.question_windows import (
+        ExtractiveQAPreprocessor as ExtractiveQAPreprocessor,
+    )
     from keras_bert3.tasks.task import Task as Task
     from keras_bert3.tasks.text_classifier import TextClassifier as TextClassifier
     from keras_bert3.tasks.text_embedder import TextEmbedder as TextEmbedder
+    from keras_bert3.tasks.token_classifier import TokenClassifier as TokenClassifier
+    from keras_bert3.tasks.token_windows import (
+        TokenClassifierPreprocessor as TokenClassifierPreprocessor,
+    )
     from keras_bert3.tokenizers.byte_level_byte_pair import (
         ByteLevelBytePairTokenizer as ByteLevelBytePairTokenizer,
     )

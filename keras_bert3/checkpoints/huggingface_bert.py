@@ -55,6 +55,8 @@ _TASKS = {
     "BertForMaskedLM": ("MaskedLM", {"next_sentence": False}),
     "BertForSequenceClassification": ("TextClassifier", {}),
     "BertForMultipleChoice": ("MultipleChoice", {}),
+    "BertForTokenClassification": ("TokenClassifier", {}),
+    "BertForQuestionAnswering": ("ExtractiveQA", {}),
 }
 
 _ENCODER = "bert.encoder.layer.{i}"
@@ -78,6 +80,7 @@ _REST = [
     *dense("next_sentence_head", "cls.seq_relationship"),
     *dense("classifier", "classifier"),
     *dense("multiple_choice_head", "classifier"),
+    *dense("token_classifier", "classifier"),
     *dense("span_head", "qa_outputs"),
 ]
 
@@ -169,6 +172,7 @@ def architecture(heads: Collection[str]) -> str:
         frozenset({"next_sentence_head"}): "BertForNextSentencePrediction",
         frozenset({"classifier"}): "BertForSequenceClassification",
         frozenset({"multiple_choice_head"}): "BertForMultipleChoice",
+        frozenset({"token_classifier"}): "BertForTokenClassification",
         frozenset({"span_head"}): "BertForQuestionAnswering",
     }
     if frozenset(heads) not in classes:
@@ -179,5 +183,5 @@ def architecture(heads: Collection[str]) -> str:
     return classes[frozenset(heads)]
 
 
-WITHOUT_POOLER = ("BertForMaskedLM", "BertForQuestionAnswering")
+WITHOUT_POOLER = ("BertForMaskedLM", "BertForTokenClassification", "BertForQuestionAnswering")
 """Their classes that have no pooler; ours is left out of what is written for them."""

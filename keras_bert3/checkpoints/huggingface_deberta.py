@@ -71,6 +71,7 @@ _REST = [
     *dense("pooler/dense", "pooler.dense"),
     *dense("classifier", "classifier"),
     *dense("multiple_choice_head", "classifier"),
+    *dense("token_classifier", "classifier"),
     *dense("span_head", "qa_outputs"),
 ]
 _ARCHITECTURES = {
@@ -78,7 +79,7 @@ _ARCHITECTURES = {
     frozenset({"enhanced_mask_decoder", "masked_lm_head"}): "ForMaskedLM",
     frozenset({"pooler", "classifier"}): "ForSequenceClassification",
     frozenset({"pooler", "multiple_choice_head"}): "ForMultipleChoice",
-    frozenset({"classifier"}): "ForTokenClassification",
+    frozenset({"token_classifier"}): "ForTokenClassification",
     frozenset({"span_head"}): "ForQuestionAnswering",
 }
 # For the ends of the names of their classes, our task and its arguments.
@@ -86,6 +87,8 @@ _TASKS = {
     "ForMaskedLM": ("MaskedLM", {"next_sentence": False}),
     "ForSequenceClassification": ("TextClassifier", {}),
     "ForMultipleChoice": ("MultipleChoice", {}),
+    "ForTokenClassification": ("TokenClassifier", {}),
+    "ForQuestionAnswering": ("ExtractiveQA", {}),
 }
 
 
