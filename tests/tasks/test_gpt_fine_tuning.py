@@ -15,7 +15,7 @@ PLAIN = train_byte_pair(TEXTS * 2, 30, "bert")
 TOKENIZER = with_task_tokens(PLAIN)
 START, DELIMITER, CLASSIFY = range(PLAIN.vocabulary_size, PLAIN.vocabulary_size + 3)
 SIZE = {"num_layers": 1, "num_heads": 2, "hidden_dim": 16, "intermediate_dim": 32, "dropout": 0.0}
-WIDTH = 16
+WIDTH, LENGTH = 16, 24  # one length: JAX compiles every operation for each
 
 
 def backbone(tokenizer=TOKENIZER, scale=8.0):
@@ -28,25 +28,27 @@ def backbone(tokenizer=TOKENIZER, scale=8.0):
 
 @pytest.fixture(scope="module")
 def classifier():
-    return kb.GPTTextClassifier(backbone(), 2, kb.GPTPreprocessor(TOKENIZER))
+    return kb.GPTTextClassifier(backbone(), 2, kb.GPTPreprocessor(TOKENIZER, LENGTH))
 
 
 @pytest.fixture(scope="module")
 def similarity():
-    return kb.GPTSimilarity(backbone(), 1, kb.GPTSimilarityPreprocessor(TOKENIZER))
+    return kb.GPTSimilarity(backbone(), 1, kb.GPTSimilarityPreprocessor(TOKENIZER, LENGTH))
 
 
 @pytest.fixture(scope="module")
 def chooser():
-    return kb.GPTMultipleChoice(backbone(), kb.GPTMultipleChoicePreprocessor(TOKENIZER))
+    return kb.GPTMultipleChoice(backbone(), kb.GPTMultipleChoicePreprocessor(TOKENIZER, LENGTH))
 
 
-def last_layer(task, ids):
-    """The vector at the classify token of a row without padding."""
-    assert ids[-1] == CLASSIFY and CLASSIFY not in ids[:-1]
-    rows = np.array([ids], "int32")
-    inputs = {"token_ids": rows, "padding_mask": np.ones_like(rows)}
-    return to_numpy(task.backbone(inputs)["sequence_output"])[0, -1]
+def last_layers(task, rows):
+    """The vectors at the classify tokens of rows, padded on the right, four at a time."""
+    assert all(ids[-1] == CLASSIFY and CLASSIFY not in ids[:-1] for ids in rows)
+    ids = np.array([[*row, *[0] * (LENGTH - len(row))] for row in [*rows, *rows[:1] * 4][:4]])
+    mask = np.arange(LENGTH) < np.array([len(row) for row in [*rows, *rows[:1] * 4][:4]])[:, None]
+    inputs = {"token_ids": ids.astype("int32"), "padding_mask": mask}
+    hidden = to_numpy(task.backbone(inputs)["sequence_output"])
+    return [hidden[i, len(row) - 1] for i, row in enumerate(rows)]
 
 
 def framed(*parts):
@@ -77,14 +79,19 @@ def test_GP2_texts_and_pairs_become_rows_and_the_mask_tells_padding(classifier):
 def test_GP1_the_classifier_reads_the_classify_token_wherever_padding_is(classifier):
     logits = to_numpy(classifier(classifier.preprocess(TEXTS)))
     kernel, bias = (to_numpy(w.value) for w in classifier.classifier.weights)
-    expected = [last_layer(classifier, framed(text)) @ kernel + bias for text in TEXTS]
+    expected = np.array(last_layers(classifier, list(map(framed, TEXTS)))) @ kernel + bias
     assert np.std(expected) > 0.01
     np.testing.assert_allclose(logits, expected, atol=1e-5)
-    right = classifier.preprocess(TEXTS[1:2])
-    padded = {name: np.pad(value, ((0, 0), (0, 5))) for name, value in right.items()}
-    left = {name: np.roll(value, 5, axis=1) for name, value in padded.items()}
-    for inputs in (right, padded, left):
-        np.testing.assert_allclose(to_numpy(classifier(inputs)), logits[1:2], atol=1e-5)
+    right = classifier.preprocess(TEXTS)
+    left = {name: value.copy() for name, value in right.items()}
+    for i, text in enumerate(TEXTS):
+        for value in left.values():
+            value[i] = np.roll(value[i], LENGTH - len(framed(text)))
+    assert left["padding_mask"][:, -1].all() and not left["padding_mask"][:, 0].any()
+    np.testing.assert_allclose(to_numpy(classifier(left)), logits, atol=1e-5)
+    alone = {name: value[1:2, : len(framed(TEXTS[1]))] for name, value in right.items()}
+    assert alone["padding_mask"].all()
+    np.testing.assert_allclose(to_numpy(classifier(alone)), logits[1:2], atol=1e-5)
 
 
 def negative_log_likelihoods(logits, labels):
@@ -116,10 +123,8 @@ def test_similarity_adds_both_orders_before_the_linear_layer(similarity):
     assert x["token_ids"].shape[:2] == (1, 2)
     scores = to_numpy(similarity(x))
     kernel, bias = (to_numpy(w.value) for w in similarity.classifier.weights)
-    added = sum(
-        last_layer(similarity, framed(a, b))
-        for a, b in ((first[0], second[0]), (second[0], first[0]))
-    )
+    orders = [framed(first[0], second[0]), framed(second[0], first[0])]
+    added = sum(last_layers(similarity, orders))
     np.testing.assert_allclose(scores, [added @ kernel + bias], atol=1e-5)
     swapped = to_numpy(similarity(similarity.preprocess((second, first))))
     np.testing.assert_allclose(swapped, scores, atol=1e-6)
@@ -138,12 +143,13 @@ def test_GP3_one_unit_scores_every_choice(chooser):
     assert scores.shape == (2, 2)
     kernel, bias = (to_numpy(w.value) for w in chooser.multiple_choice_head.weights)
     before = [PLAIN("the cat"), PLAIN("the dog sat") + PLAIN("on the mat")]
-    for row, (ids, answers) in enumerate(zip(before, choices, strict=True)):
-        for place, answer in enumerate(answers):
-            whole = [START, *ids, DELIMITER, *PLAIN(answer), CLASSIFY]
-            wanted = last_layer(chooser, whole) @ kernel + bias
-            np.testing.assert_allclose(scores[row, place], wanted[0], atol=1e-5)
-    assert chooser.choose((contexts, choices)).tolist() == scores.argmax(1).tolist()
+    rows = [
+        [START, *ids, DELIMITER, *PLAIN(answer), CLASSIFY]
+        for ids, answers in zip(before, choices, strict=True)
+        for answer in answers
+    ]
+    wanted = np.array(last_layers(chooser, rows)) @ kernel + bias
+    np.testing.assert_allclose(scores, wanted.reshape(2, 2), atol=1e-5)
     with pytest.raises(ValueError, match=r"as many choices.*Received: \[1, 2\]"):
         chooser.preprocess((contexts, [["a"], ["a", "b"]]))
 
@@ -158,7 +164,7 @@ def test_a_long_document_is_cut_and_its_question_kept():
 
 def test_choices_share_the_dropout_of_what_is_read():
     task = kb.GPTMultipleChoice(backbone(), dropout=0.5)
-    ids = np.tile(np.array(framed(TEXTS[0])), (6, 3, 1)).astype("int32")
+    ids = np.tile(np.resize(framed(TEXTS[0]), LENGTH), (6, 3, 1)).astype("int32")
     inputs = {"token_ids": ids, "padding_mask": np.ones_like(ids)}
     scores = to_numpy(task(inputs, training=True))
     np.testing.assert_allclose(scores, scores[:, :1].repeat(3, 1), atol=1e-6)
@@ -180,6 +186,10 @@ def test_pretrained_presets_gain_the_special_tokens(tmp_path):
     assert task.preprocessor.longest == 24 and add_task_tokens(task) is task
     task.save_to_preset(tmp_path / "classifier")
     again = kb.GPTTextClassifier.from_preset(tmp_path / "classifier")
-    x = task.preprocess(TEXTS)
-    np.testing.assert_array_equal(to_numpy(again(again.preprocess(TEXTS))), to_numpy(task(x)))
+    assert (
+        again.preprocess(TEXTS)["token_ids"].tolist()
+        == task.preprocess(TEXTS)["token_ids"].tolist()
+    )
+    for ours, stored in zip(task.trainable_weights, again.trainable_weights, strict=True):
+        np.testing.assert_array_equal(to_numpy(stored.value), to_numpy(ours.value))
     assert (again.labels, again.auxiliary_lm_weight) == (["no", "yes"], 0.5)
