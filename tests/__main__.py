@@ -15,12 +15,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 HIDDEN = "jax-without-tensorflow"
 RUNS = ("jax", "torch", "tensorflow", HIDDEN)
-# Toy models spend their time in XLA's compiler: a fifth of it without its optimisations.
-QUICK_COMPILATION = (
-    "--xla_backend_optimization_level=0",
-    "--xla_llvm_disable_expensive_passes=true",
-    "--xla_cpu_use_fusion_emitters=false",
-)
 
 
 def environment(run: str, cache: str) -> dict[str, str]:
@@ -34,7 +28,6 @@ def environment(run: str, cache: str) -> dict[str, str]:
         "OMP_NUM_THREADS": "1",  # a worker a processor
         "TOKENIZERS_PARALLELISM": "false",
         "HF_HUB_OFFLINE": "1",
-        "XLA_FLAGS": " ".join((*QUICK_COMPILATION, os.environ.get("XLA_FLAGS", ""))),
         "JAX_COMPILATION_CACHE_DIR": cache,
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.05",
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
