@@ -257,7 +257,7 @@ ARC_EASY, ARC_CHALLENGE = (
     ChoiceBenchmark(
         f"ARC-{level}",
         _arc,
-        _splits(*(f"ARC-{level}-{split}.jsonl" for split in ("Train", "Dev", "Test"))),
+        _splits(f"ARC-{level}-Train.jsonl", f"ARC-{level}-Dev.jsonl", f"ARC-{level}-Test.jsonl"),
         _arc_item,
         hub=("ai2_arc", f"ARC-{level}"),
     )

@@ -92,10 +92,10 @@ def _is_nothing(answer) -> bool:
 
 def _checked(answer, context: str, number: int) -> tuple[int, int]:
     """A pair of characters within the text."""
-    is_pair = isinstance(answer, Sequence) and not isinstance(answer, str) and len(answer) == 2
-    if not is_pair or not 0 <= answer[0] < answer[1] <= len(context):
+    start, end = answer if isinstance(answer, tuple | list) and len(answer) == 2 else (-1, -1)
+    if not 0 <= start < end <= len(context):
         raise ValueError(
             f"Expected answer {number} as (start, end) within its text of {len(context)} "
             f"characters, as a dict of `text` and `answer_start`, or None. Received: {answer!r}"
         )
-    return int(answer[0]), int(answer[1])
+    return int(start), int(end)

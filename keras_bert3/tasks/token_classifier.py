@@ -135,18 +135,21 @@ class TokenClassifier(Task):
                 [self._name(number) for number in rows.argmax(-1)]
                 for rows in self.probabilities(x, batch_size)
             ]
-        if not is_texts(x):
-            return super().predict(x, batch_size, **kwargs)
-        documents = self._encode(x)
+        if is_texts(x):
+            return self.label_words(x, batch_size)
+        return super().predict(x, batch_size, **kwargs)
+
+    def label_words(self, texts, batch_size=None) -> list[list[LabelledWord]]:
+        """Return the words of each text with their likeliest labels."""
+        documents = self._encode(texts)
         results, found = self._probabilities(documents, batch_size), []
         for document, rows in zip(documents, results, strict=True):
-            best = rows.argmax(-1)
-            found.append(
-                [
-                    LabelledWord(self._name(number), *span, float(row[number]))
-                    for number, span, row in zip(best, document.spans, rows, strict=True)
-                ]
-            )
+            words = []
+            for number, (start, end), row in zip(
+                rows.argmax(-1), document.spans, rows, strict=True
+            ):
+                words.append(LabelledWord(self._name(number), start, end, float(row[number])))
+            found.append(words)
         return found
 
     def probabilities(self, x, batch_size=None) -> list[np.ndarray]:
@@ -163,21 +166,22 @@ class TokenClassifier(Task):
         The probability of an entity is that of its least probable word.
         """
         texts, found = [texts] if isinstance(texts, str) else list(texts), []
-        for text, words in zip(texts, self.predict(texts, batch_size), strict=True):
+        for text, words in zip(texts, self.label_words(texts, batch_size), strict=True):
             entities = []
-            for kind, first, end in chunks([word.label for word in words]):
-                span = words[first].start, words[end - 1].end
-                probability = min(word.probability for word in words[first:end])
-                entities.append(Entity(kind, *span, text[slice(*span)], probability))
+            for kind, first, last in chunks([word.label for word in words]):
+                start, end = words[first].start, words[last - 1].end
+                probability = min(word.probability for word in words[first:last])
+                entities.append(Entity(kind, start, end, text[start:end], probability))
             found.append(entities)
         return found
 
-    def _encode(self, x) -> list:
+    def _encode(self, x) -> Any:
         """Tokenise texts or lists of words."""
-        if self.preprocessor is None:
-            self.preprocess(x)  # says what is missing
+        preprocessor = self.preprocessor
+        if preprocessor is None:
+            return self.preprocess(x)  # says what is missing
         x = [x] if isinstance(x, str) else as_list(x)
-        return [self.preprocessor.encode(one) for one in x]
+        return [preprocessor.encode(one) for one in x]
 
     def _probabilities(self, documents, batch_size) -> list[np.ndarray]:
         """Run every window, and give each word the result of its own."""

@@ -3,15 +3,10 @@ import logging
 import pytest
 
 from keras_bert3.benchmarks import glue
-from keras_bert3.benchmarks.inference import SCITAIL, SNLI
 from tests.benchmarks.files import real, write
 
 MNLI_HEADER = (
     "index promptID pairID genre sentence1_binary_parse sentence2_binary_parse sentence1_parse "
-    "sentence2_parse sentence1 sentence2 label1 gold_label"
-)
-SNLI_HEADER = (
-    "index captionID pairID sentence1_binary_parse sentence2_binary_parse sentence1_parse "
     "sentence2_parse sentence1 sentence2 label1 gold_label"
 )
 
@@ -85,44 +80,12 @@ def test_G5_only_the_test_file_of_cola_has_a_header(tmp_path):
     assert test.inputs == ["Third."] and test.labels is None
 
 
-def test_G6_the_label_of_snli_is_the_last_field(tmp_path):
-    row = "{}\tc\tp\tx\tx\tx\tx\tA man.\tA cat."
-    rows = [
-        row.format(0) + "\tneutral\tentailment",
-        row.format(1) + "\tneutral\tneutral\tentailment\tneutral\tneutral\tcontradiction",
-        row.format(2) + "\tneutral\t-",
-    ]
-    write(tmp_path / "dev.tsv", tabs(SNLI_HEADER), *rows)
-    examples = SNLI.read(tmp_path, "dev")
-    assert [len(r.split("\t")) for r in rows] == [11, 15, 11]
-    assert examples.labels == ["entailment", "contradiction"]
-    assert examples.columns == (["A man."] * 2, ["A cat."] * 2)
-    assert examples.skipped == (4,), "annotators disagree"
-
-
 def test_G7_texts_are_left_as_they_stand(tmp_path):
     text = "[NP and PP]  it 's \u2028 caf\u00e9\u0085 "
     write(tmp_path / "train.tsv", f"x\t1\t\t{text}")
     assert glue.COLA.read(tmp_path, "train").inputs == [text]
     write(tmp_path / "dev.tsv", "sentence\tlabel", f"{text}\t1")
     assert glue.SST2.read(tmp_path, "dev").inputs == [text]
-
-
-def test_the_original_file_of_snli_has_its_label_first(tmp_path):
-    header = "gold_label sentence1 sentence2 captionID pairID label1 label2"
-    rows = ["neutral\ta\tb\tx\ty\tentailment\tneutral", "-\tc\td\tx\ty\tneutral\tentailment"]
-    write(tmp_path / "snli_1.0_test.txt", tabs(header), *rows)
-    examples = SNLI.read(tmp_path, "test")
-    assert examples.labels == ["neutral"] and examples.inputs == (["a"], ["b"])
-
-
-def test_scitail_says_entails(tmp_path):
-    write(tmp_path / "scitail_1.0_dev.tsv", "a\tb\tentails", "c\td\tneutral")
-    examples = SCITAIL.read(tmp_path, "dev")
-    assert examples.labels == ["entailment", "neutral"] and examples.inputs == (
-        ["a", "c"],
-        ["b", "d"],
-    )
 
 
 def test_similarities_are_numbers(tmp_path):
@@ -189,13 +152,3 @@ def test_real_files(name, file, split, count, is_quoted):
     assert len(examples) == count and not examples.skipped
     assert len(set(examples.known_labels())) >= 2
     assert all(text for column in examples.columns for text in column)
-
-
-def test_real_snli():
-    assert len(SNLI.read(real("glue", "SNLI/dev.tsv"), "dev", is_quoted=True)) == 9842
-    subset = SNLI.read(real("glue", "SNLI/dev_sub.tsv"), "dev")
-    assert {name: subset.known_labels().count(name) for name in SNLI.labels} == {
-        "entailment": 346,
-        "neutral": 328,
-        "contradiction": 326,
-    }
