@@ -1,10 +1,16 @@
+import math
+from types import SimpleNamespace
+
 import keras
 import numpy as np
+import pytest
 
-from keras_bert3.training.optimizers import BertAdam
+from keras_bert3.training.optimizers import AdamW, BertAdam, GPTAdam, Lamb
+from keras_bert3.training.schedules import WarmupCosineDecay
 from tests.layer_checks import to_numpy
 
 RNG = np.random.default_rng(0)
+ALL = (AdamW, BertAdam, GPTAdam, Lamb)
 
 
 def variables(**shapes):
@@ -14,22 +20,50 @@ def variables(**shapes):
     return made
 
 
-def test_updates_equal_the_formula():
+def length(x):
+    return np.sqrt((x**2).sum())
+
+
+# What one update subtracts, before the rate: m, v, p, decay, epsilon, t -> array.
+def adamw(m, v, p, decay, epsilon, t):
+    return m / (1 - 0.9**t) / (np.sqrt(v / (1 - 0.999**t)) + epsilon) + decay * p
+
+
+def bert(m, v, p, decay, epsilon, t):
+    return m / (np.sqrt(v) + epsilon) + decay * p
+
+
+def gpt(m, v, p, decay, epsilon, t):
+    return bert(m, v, p, decay, epsilon, t) * math.sqrt(1 - 0.999**t) / (1 - 0.9**t)
+
+
+def lamb(m, v, p, decay, epsilon, t):
+    r = adamw(m, v, p, decay, epsilon, t)
+    return r * length(p) / length(r) if decay else r
+
+
+FORMULAS = {AdamW: (adamw, 1e-8), BertAdam: (bert, 1e-6), GPTAdam: (gpt, 1e-8), Lamb: (lamb, 1e-6)}
+
+
+@pytest.mark.parametrize("optimizer_class", ALL)
+def test_updates_equal_the_formula(optimizer_class):
     kernel, bias = variables(kernel=(3, 2), bias=(2,))
     values = [to_numpy(v).astype("float64") for v in (kernel, bias)]
-    decays = [0.1, 0.0]
+    formula, epsilon = FORMULAS[optimizer_class]
     moments = [[np.zeros_like(v), np.zeros_like(v)] for v in values]
-    optimizer = BertAdam(0.01, weight_decay=0.1, global_clipnorm=1.0)
-    for _ in range(5):
+    decay = {"matrix_decay" if optimizer_class is GPTAdam else "weight_decay": 0.1}
+    optimizer = optimizer_class(0.01, **decay)
+    for t in range(1, 6):
         gradients = [RNG.normal(size=v.shape).astype("float32") for v in values]
         optimizer.apply([keras.ops.convert_to_tensor(g) for g in gradients], [kernel, bias])
         norm = np.sqrt(sum((g.astype("float64") ** 2).sum() for g in gradients))
+        np.testing.assert_allclose(to_numpy(optimizer.gradient_norm), norm, rtol=1e-6)
         for i, gradient in enumerate(gradients):
             gradient = gradient / max(norm, 1.0)
             m, v = moments[i]
             m[...] = 0.9 * m + 0.1 * gradient
             v[...] = 0.999 * v + 0.001 * gradient**2
-            values[i] -= 0.01 * (m / (np.sqrt(v) + 1e-6) + decays[i] * values[i])
+            values[i] -= 0.01 * formula(m, v, values[i], 0.1 * (i == 0), epsilon, t)
     np.testing.assert_allclose(to_numpy(kernel), values[0], atol=1e-6)
     np.testing.assert_allclose(to_numpy(bias), values[1], atol=1e-6)
 
@@ -45,23 +79,86 @@ def test_without_bias_correction_early_steps_grow_as_measured():
     np.testing.assert_allclose(sizes, [3.16, 4.25, 4.95, 5.44, 5.80], atol=0.01)
 
 
-def test_W1_norms_and_biases_are_not_decayed_and_embeddings_are():
-    names = ("kernel", "embeddings", "bias", "gamma", "beta")
-    made = variables(**{name: (2,) for name in names})
+@pytest.mark.parametrize("optimizer_class", ALL)
+def test_W1_norms_and_biases_are_not_decayed_and_embeddings_are(optimizer_class):
+    made = variables(kernel=(2, 2), embeddings=(2, 2), bias=(2,), gamma=(2,), beta=(2,))
     before = [to_numpy(v) for v in made]
-    optimizer = BertAdam(0.1, weight_decay=0.5)
-    optimizer.apply([keras.ops.zeros(2)] * len(made), made)
-    moved = {
-        name: not np.array_equal(old, to_numpy(new))
-        for name, old, new in zip(names, before, made, strict=True)
-    }
-    assert moved == {
-        "kernel": True, "embeddings": True, "bias": False, "gamma": False, "beta": False
-    }  # fmt: skip
+    optimizer = optimizer_class(0.1)
+    assert optimizer.decay_groups(made) == (["kernel", "embeddings"], ["bias", "gamma", "beta"])
+    optimizer.apply([keras.ops.zeros(v.shape) for v in made], made)
+    moved = [not np.array_equal(old, to_numpy(new)) for old, new in zip(before, made, strict=True)]
+    assert moved == [True, True, False, False, False]
 
 
-def test_serialisation_keeps_the_settings():
-    optimizer = BertAdam(1e-3, weight_decay=0.05, epsilon=1e-5)
+def test_gradients_that_are_not_finite_do_not_pass_for_a_small_step():
+    kernel, other = variables(kernel=(2, 2), other=(2,))
+    optimizer = BertAdam(0.1)
+    optimizer.apply([keras.ops.full((2, 2), float("inf")), keras.ops.ones(2)], [kernel, other])
+    assert not np.isfinite(to_numpy(optimizer.gradient_norm))
+    assert np.isnan(to_numpy(other)).all()
+
+
+def test_look_ups_of_a_repeated_id_give_the_square_of_their_sum():
+    # Keras 3.15 on TensorFlow keeps the sum of their squares: 3 instead of 9.
+    model = keras.Sequential([keras.layers.Embedding(2, 1), keras.layers.Flatten()])
+    model.compile(BertAdam(0.1, global_clipnorm=None, beta_2=0.0), Total())
+    model.fit(np.zeros((1, 3), "int32"), np.zeros((1, 1)), verbose=0)
+    np.testing.assert_allclose(to_numpy(model.optimizer._velocities[0]), [[9.0], [0.0]])
+    np.testing.assert_allclose(float(model.optimizer.gradient_norm), 3.0)
+
+
+class Total(keras.losses.Loss):
+    def call(self, y_true, y_pred):
+        return keras.ops.sum(y_pred, axis=-1)
+
+
+@pytest.mark.filterwarnings("ignore:Your input ran out of data")
+def test_the_end_of_data_of_unknown_length_is_no_update():
+    # Keras 3.15 on TensorFlow counts one more, and decays once more, at the end of each epoch.
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    model.compile(BertAdam(0.1, weight_decay=0.5), "mse")
+    for _ in range(2):
+        batches = ((np.ones((2, 2)), np.ones((2, 1))) for _ in range(3))
+        model.fit(batches, verbose=0, shuffle=False)
+    assert int(model.optimizer.iterations) == 6
+
+
+@pytest.mark.parametrize("clip", [1.0, None])
+def test_A1_schedules_count_updates_and_the_average_is_clipped(clip):
+    kernel, twin = variables(kernel=(3, 2), bias=(2,)), variables(kernel=(3, 2), bias=(2,))
+    for new, old in zip(twin, kernel, strict=True):
+        new.assign(old)
+    schedule = keras.optimizers.schedules.PolynomialDecay(1.0, 10, end_learning_rate=0.0)
+    settings = {"learning_rate": schedule, "weight_decay": 0.1, "global_clipnorm": clip}
+    once = BertAdam(**settings)
+    often = BertAdam(**settings, gradient_accumulation_steps=4)
+    for _ in range(2):
+        parts = [[RNG.normal(size=v.shape).astype("float32") for v in kernel] for _ in range(4)]
+        for part in parts:
+            often.apply([keras.ops.convert_to_tensor(g) for g in part], kernel)
+        whole = [np.mean(together, axis=0) for together in zip(*parts, strict=True)]
+        once.apply([keras.ops.convert_to_tensor(g) for g in whole], twin)
+    assert int(often.iterations) == 2
+    np.testing.assert_allclose(float(often.learning_rate), 0.8, rtol=1e-6)
+    for one, other in zip(kernel, twin, strict=True):
+        np.testing.assert_allclose(to_numpy(one), to_numpy(other), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("factors", "message"),
+    [({"/nothing/": 0.5}, "'/nothing/', which is in none"), ({"/a/": 1, "/b/": 1}, "a/b.*'/a/'")],
+)
+def test_a_piece_of_path_in_no_variable_or_two_in_one_is_refused(factors, message):
+    with pytest.raises(ValueError, match=message):
+        AdamW(0.1, rate_factors=factors).build([SimpleNamespace(path="a/b/kernel")])
+
+
+@pytest.mark.parametrize("optimizer_class", ALL)
+def test_serialisation_keeps_the_settings(optimizer_class):
+    decay = {"matrix_decay" if optimizer_class is GPTAdam else "weight_decay": 0.3}
+    rates = {"rate_factors": {"/a/": 0.5}}
+    schedule = WarmupCosineDecay(1e-4, 100, 1000)
+    optimizer = optimizer_class(schedule, epsilon=1e-5, **decay, **rates)
     twin = keras.optimizers.deserialize(keras.optimizers.serialize(optimizer))
-    assert isinstance(twin, BertAdam)
-    assert (twin.weight_decay, twin.epsilon, twin.global_clipnorm) == (0.05, 1e-5, 1.0)
+    assert type(twin) is optimizer_class and twin.get_config() == optimizer.get_config()
+    assert (twin.weight_decay, twin.epsilon, twin.global_clipnorm) == (0.3, 1e-5, 1.0)
