@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from keras_bert3.backbones import sizes
 from keras_bert3.backbones.bert import BertBackbone
 from keras_bert3.data.pretraining_batches import EvaluationBatches, PretrainingBatches
@@ -68,10 +70,10 @@ def make_phases(folder: Path, config, corpus: TokenizedCorpus, tokenizer) -> lis
     for length, batch_size, steps in pretraining.plan_of(config):
         print(f"Cutting examples of {length} tokens ...", flush=True)
         name = f"examples-{length}"
-        rows = build_examples(
-            corpus, training, folder / f"{name}.npy", length, config.num_duplicates, **cut
+        rows = examples(
+            folder / f"{name}.npy", corpus, training, length, config.num_duplicates, **cut
         )
-        held = build_examples(corpus, held_out, folder / f"{name}-held-out.npy", length, 1, **cut)
+        held = examples(folder / f"{name}-held-out.npy", corpus, held_out, length, 1, **cut)
         phases.append(
             Phase(
                 length,
@@ -81,6 +83,13 @@ def make_phases(folder: Path, config, corpus: TokenizedCorpus, tokenizer) -> lis
             )
         )
     return phases
+
+
+def examples(path: Path, corpus, documents, length, num_duplicates, **cut) -> np.ndarray:
+    """Cut examples into `path`, or open what an earlier process of the same run has cut."""
+    if path.exists():
+        return np.load(path, mmap_mode="r")
+    return build_examples(corpus, documents, path, length, num_duplicates, **cut)
 
 
 def make_task(config, tokenizer) -> MaskedLM:

@@ -22,7 +22,7 @@ import numpy as np
 from keras_bert3.data.corpus import read_documents
 from keras_bert3.data.python_documentation import python_documentation
 from keras_bert3.data.tokenized_corpus import TokenizedCorpus, write_tokenized_corpus
-from keras_bert3.runs.run_log import RunLog
+from keras_bert3.runs.training import train as train
 
 # Backbone and objective; the first objective of a backbone is what its paper does.
 COURSES = {
@@ -129,6 +129,8 @@ def sentences(config) -> Iterator[str]:
 
 def make_corpus(folder: Path, config, tokenizer) -> TokenizedCorpus:
     """Tokenise the text into `folder/corpus`."""
+    if (folder / "corpus").exists():  # of the same run, stopped before
+        return TokenizedCorpus.open(folder / "corpus")
     print("Tokenising ...", flush=True)
     corpus = write_tokenized_corpus(folder / "corpus", documents(config), tokenizer)
     print(
@@ -181,21 +183,3 @@ def compile_task(task, optimizer, config) -> None:
     use_xla = keras.backend.backend() == "tensorflow" and config.steps >= 500
     task.compile(optimizer=optimizer, jit_compile=True if use_xla else "auto")
     print(f"{task.count_params():,} parameters", flush=True)
-
-
-def train(folder: Path, config, task, phases: list[Phase]) -> None:
-    """Train through all phases, one schedule and one count of steps over both.
-
-    A Keras epoch is `config.log_every` steps, the last one of a phase perhaps fewer.
-    """
-    first_step = 0
-    for phase in phases:
-        print(f"\n{phase.steps:,} steps of {phase.sequence_length} tokens", flush=True)
-        batches = phase.training.forever()
-        tokens = phase.training.batch_size * phase.sequence_length
-        log = RunLog(folder, tokens, first_step, task.optimizer._learning_rate)
-        whole, rest = divmod(phase.steps, config.log_every)
-        for epochs, steps in ((whole, config.log_every), (1, rest)):
-            if epochs and steps:
-                task.fit(batches, steps_per_epoch=steps, epochs=epochs, callbacks=[log])
-        first_step += phase.steps

@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,31 +21,82 @@ _PACKAGES = ("keras", "numpy", "tokenizers", "jax", "jaxlib", "tensorflow", "tor
 
 @contextlib.contextmanager
 def new_run(folder: str | Path, config: Any) -> Iterator[Path]:
-    """Make the folder of a new run, with `config.json` and `environment.json`.
+    """Make the folder of a run, with `config.json` and `environment.json`, or go on with one.
 
-    A run that fails before it has logged a result leaves no folder behind.
+    A folder that holds an unfinished run of the same settings is taken as it is; so a command that
+    was stopped is simply given again. A run that fails before it has logged a result leaves no
+    folder behind; one that ends leaves `finished.json`.
 
     Args:
-        folder: must not exist, or be empty.
+        folder: does not exist, or is empty, or holds an unfinished run.
         config: a dataclass instance, the run's settings.
 
     Raises:
-        ValueError: if the folder holds anything, such as another run.
+        ValueError: if the folder holds a finished run, one of other settings, one that another
+            process is working on, or anything else.
     """
     folder = Path(folder)
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ValueError(
-            "Expected the output directory to be new or empty, so that no other run is lost. "
-            f"Received: {folder}, which holds {_contents(folder)}"
-        )
+    settings = json.loads(json.dumps(dataclasses.asdict(config)))
+    goes_on = (folder / "config.json").exists()
+    if goes_on:
+        _check_same(folder, settings)
+    elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ValueError(f"{_EXPECTED} Received: {folder}, which holds {_contents(folder)}")
     folder.mkdir(parents=True, exist_ok=True)
+    with _locked(folder):
+        try:
+            write_json(folder / "config.json", settings)
+            write_json(folder / "environment.json", describe_environment())
+            yield folder
+            write_json(folder / "finished.json", {"time": time.strftime("%Y-%m-%dT%H:%M:%S%z")})
+        finally:
+            if not goes_on and not (folder / "metrics.csv").exists():
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+_EXPECTED = (
+    "Expected the output directory to be new or empty, or to hold an unfinished run of the same "
+    "settings, so that no other run is lost."
+)
+
+
+def _check_same(folder: Path, settings: dict[str, Any]) -> None:
+    """Refuse a run that is finished or has other settings; where it lies does not matter."""
+    if (folder / "finished.json").exists():
+        raise ValueError(f"{_EXPECTED} Received: {folder}, which holds config.json, a finished run")
+    before = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    names = sorted((set(before) | set(settings)) - {"output"})
+    other = [name for name in names if before.get(name) != settings.get(name)]
+    if other:
+        differences = ", ".join(f"{n} {before.get(n)} (now {settings.get(n)})" for n in other[:3])
+        raise ValueError(
+            f"{_EXPECTED} Received: {folder}, which holds config.json with {differences}"
+        )
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the folder against other processes; the lock goes with the process, however it ends."""
     try:
-        write_json(folder / "config.json", dataclasses.asdict(config))
-        write_json(folder / "environment.json", describe_environment())
-        yield folder
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        _lock(fcntl, descriptor, folder)
+        yield
     finally:
-        if not (folder / "metrics.csv").exists():
-            shutil.rmtree(folder, ignore_errors=True)
+        os.close(descriptor)
+
+
+def _lock(fcntl, descriptor: int, folder: Path) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise ValueError(
+            f"{_EXPECTED} Received: {folder}, on which another process is working"
+        ) from error
 
 
 def _contents(folder: Path) -> str:

@@ -1,6 +1,7 @@
 """What a run says while it trains: progress bar, metrics.csv and TensorBoard."""
 
 import csv
+import os
 import time
 from pathlib import Path
 
@@ -61,6 +62,9 @@ class RunLog(keras.callbacks.Callback):
         row = {"step": self.step, **{k: float(v) for k, v in (logs or {}).items()}}
         if self.learning_rate is not None:
             row["learning_rate"] = float(self.learning_rate(self.step - 1))
+        optimizer = getattr(self.model.optimizer, "inner_optimizer", self.model.optimizer)
+        if hasattr(optimizer, "gradient_norm"):  # of the last update, before clipping
+            row["gradient_norm"] = float(optimizer.gradient_norm)
         row["tokens_per_second"] = self._speed()
         self._append(row)
         for name, value in row.items():
@@ -80,3 +84,23 @@ class RunLog(keras.callbacks.Callback):
     def on_train_end(self, logs=None):
         """Close the event file."""
         self.writer.close()
+
+
+def keep_rows(folder, step):
+    """Cut `metrics.csv` back to what was logged up to `step`, where a run goes on from there.
+
+    A row that a killed process wrote in part goes too; with none left, so does the file.
+    """
+    path = Path(folder) / "metrics.csv"
+    if not path.exists():
+        return
+    header, *rows = path.read_text(encoding="utf-8").split("\n")
+    width = header.count(",")
+    whole = [row for row in rows[:-1] if row.count(",") == width]  # what follows \n is a torn row
+    kept = [row for row in whole if int(row.split(",")[0]) <= step]
+    if not kept:
+        path.unlink()
+        return
+    part = path.with_name(path.name + ".part")
+    part.write_text("\n".join([header, *kept, ""]), encoding="utf-8")
+    os.replace(part, path)

@@ -30,6 +30,38 @@ def test_another_run_is_not_overwritten(tmp_path):
     assert (tmp_path / "config.json").read_text() == "{}"
 
 
+def test_an_unfinished_run_of_the_same_settings_goes_on(tmp_path):
+    with pytest.raises(KeyError):
+        with new_run(tmp_path / "run", Config()) as folder:
+            (folder / "metrics.csv").write_text("step\n1\n")
+            raise KeyError
+    with pytest.raises(ValueError, match=r"same settings.*config.json with steps 3 \(now 4\)"):
+        with new_run(folder, Config(4)):
+            pass
+    with new_run(folder, Config()):
+        assert (folder / "metrics.csv").read_text() == "step\n1\n"
+    with pytest.raises(ValueError, match="which holds config.json, a finished run"):
+        with new_run(folder, Config()):
+            pass
+
+
+def test_a_run_that_goes_on_and_fails_at_once_is_kept(tmp_path):
+    (tmp_path / "config.json").write_text('{"steps": 3}')
+    with pytest.raises(KeyError):
+        with new_run(tmp_path, Config()):
+            raise KeyError
+    assert (tmp_path / "config.json").exists()
+
+
+def test_two_processes_do_not_work_on_one_run(tmp_path):
+    pytest.importorskip("fcntl")
+    with new_run(tmp_path / "run", Config()) as folder:
+        (folder / "metrics.csv").touch()
+        with pytest.raises(ValueError, match="on which another process is working"):
+            with new_run(folder, Config()):
+                pass
+
+
 def test_a_run_that_fails_before_its_first_result_leaves_nothing(tmp_path):
     with pytest.raises(KeyError):
         with new_run(tmp_path / "run", Config()) as folder:

@@ -4,7 +4,7 @@ import sys
 import numpy as np
 import pytest
 
-from keras_bert3.runs.run_log import RunLog
+from keras_bert3.runs.run_log import RunLog, keep_rows
 from keras_bert3.tasks.masked_lm import MaskedLM
 from tests.tasks import toy
 
@@ -33,3 +33,15 @@ def test_without_tensorboard_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorboard.summary", None)
     with pytest.raises(ImportError, match=r"keras-bert3\[recipes\]"):
         fit(tmp_path)
+
+
+def test_a_run_that_goes_on_drops_the_rows_it_will_write_again(tmp_path):
+    keep_rows(tmp_path, 5)
+    path = tmp_path / "metrics.csv"
+    path.write_text("step,loss\r\n2,0.5\r\n4,0.25\r\n6,0.125\r\n8,0.1")
+    keep_rows(tmp_path, 7)
+    assert path.read_text() == "step,loss\n2,0.5\n4,0.25\n6,0.125\n"
+    keep_rows(tmp_path, 5)
+    assert path.read_text() == "step,loss\n2,0.5\n4,0.25\n"
+    keep_rows(tmp_path, 0)
+    assert not path.exists()

@@ -1,0 +1,40 @@
+"""What watches over a run."""
+
+import math
+
+import keras
+
+
+class NaNGuard(keras.callbacks.Callback):
+    """Stop at once when the loss is no longer finite, before a checkpoint keeps what is broken.
+
+    It stands before `SaveCheckpoints` in the list of callbacks.
+
+    Args:
+        first_step: updates taken before this training began.
+        checkpoints: a `Checkpoints`, to say which is the last good one; None where there is none.
+
+    Raises:
+        FloatingPointError: naming the loss, the step, its batch and the last checkpoint.
+    """
+
+    def __init__(self, first_step=0, checkpoints=None):
+        super().__init__()
+        self.step = self.first_step = first_step
+        self.checkpoints = checkpoints
+
+    def on_train_batch_end(self, batch, logs=None):
+        """Look at the loss."""
+        self.step += 1
+        loss = float((logs or {}).get("loss", 0.0))
+        if not math.isfinite(loss):
+            raise FloatingPointError(
+                f"Expected a finite loss. Received: {loss} at step {self.step:,}, batch "
+                f"{self.step - 1 - self.first_step:,} since training began. {self._last()}"
+            )
+
+    def _last(self):
+        best = self.checkpoints.steps() if self.checkpoints is not None else []
+        if not best:
+            return "There is no checkpoint before it."
+        return f"The last checkpoint, of step {best[-1]:,}, is in '{self.checkpoints.folder}'."

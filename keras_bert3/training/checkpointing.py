@@ -1,0 +1,269 @@
+"""Exact resume: a run that was killed goes on to the weights it would have reached.
+
+A checkpoint holds all that the next step depends on: weights, the optimiser's variables (its count
+of updates, from which the schedule follows, the moments, gradients accumulated so far, the loss
+scale), the states of the seed generators of dropout, the step, and notes, such as the best score.
+Two things need no place in it, because they are functions of the step: the batches (`batches[step]`
+is the same in every process) and, on PyTorch, whose dropout draws from one global generator, its
+seed (`seed_torch`).
+"""
+
+import contextlib
+import hashlib
+import math
+import re
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_bert3.training import checkpoint_files as files
+
+
+class Checkpoints:
+    """The checkpoints of one run.
+
+    Args:
+        folder: where they are.
+        keep: how many of the latest are kept, the best one beside them.
+
+    Raises:
+        ValueError: for `keep` below 1.
+
+    Example:
+        >>> checkpoints = Checkpoints("run/checkpoints")
+        >>> step, notes = checkpoints.restore(task)
+        >>> checkpoints.save(task, step + 100, score=loss)
+    """
+
+    def __init__(self, folder, keep=3):
+        if keep < 1:
+            raise ValueError(f"Expected to keep at least 1 checkpoint. Received: keep={keep}")
+        self.folder = Path(folder)
+        self.keep = keep
+
+    def save(self, task, step: int, score: float | None = None, **notes) -> Path:
+        """Write the state of a task after `step` updates; remove what is no longer kept.
+
+        Args:
+            task: a compiled `keras.Model`.
+            step: updates taken.
+            score: the lower, the better; the best checkpoint so far is kept.
+            notes: what else to keep, as JSON.
+        """
+        best = self.best()
+        if score is not None and math.isfinite(score) and (not best or score < best["score"]):
+            best = {"step": step, "score": score}
+        state = _state(task)
+        notes = {**notes, "best": best, "backend": keras.backend.backend(), "names": list(state)}
+        arrays = {f"{i:05d}": _value(v) for i, v in enumerate(state.values())}
+        path = files.write(self.folder, step, arrays, notes)
+        latest = files.steps(self.folder)[-self.keep :]
+        files.remove_all_but(self.folder, {*latest, best["step"] if best else step})
+        return path
+
+    def steps(self) -> list[int]:
+        """The steps of which there is a checkpoint, in order."""
+        return files.steps(self.folder)
+
+    def best(self) -> dict[str, Any] | None:
+        """Return `{"step": ..., "score": ...}` of the best checkpoint, None where none has one."""
+        for step in reversed(files.steps(self.folder)):
+            try:
+                return files.describe(files.path_of(self.folder, step))["notes"]["best"]
+            except files.BrokenCheckpoint:
+                continue
+        return None
+
+    def restore(self, task, weights_only=False, step: int | None = None) -> tuple[int, dict]:
+        """Give a task the state of the latest checkpoint that is whole.
+
+        A broken one is named in a printed line, and the one before it is used.
+
+        Args:
+            task: compiled, of the same architecture, optimiser and precision.
+            weights_only: leave the optimiser as it is: it starts afresh, and says so.
+            step: of the checkpoint to take; None for the latest.
+
+        Returns:
+            The step and the notes; `(0, {})`, and the task unchanged, where there is no checkpoint.
+
+        Raises:
+            ValueError: if the checkpoint is of another model, optimiser or backend; or if there
+                are checkpoints, and none is whole.
+        """
+        wanted = files.steps(self.folder) if step is None else [step]
+        for number in reversed(wanted):
+            try:
+                arrays, found, notes = files.read(files.path_of(self.folder, number))
+            except files.BrokenCheckpoint as error:
+                print(f"A broken checkpoint is passed over. {error}", flush=True)
+                continue
+            _assign(task, arrays, notes, weights_only, files.path_of(self.folder, number))
+            if weights_only:
+                print(f"Weights of step {found:,}; the optimiser starts afresh.", flush=True)
+            return found, notes
+        if wanted:
+            raise ValueError(
+                f"Expected a whole checkpoint in '{self.folder}'. Received: "
+                f"{len(wanted)} broken ones"
+            )
+        return 0, {}
+
+
+def _state(task) -> dict[str, keras.Variable]:
+    """All that a step reads and changes, by kind and path; weights first, then the optimiser."""
+    if task.optimizer is not None and not task.optimizer.built:
+        task.optimizer.build(task.trainable_variables)
+    groups = {"model": task.variables}
+    groups["optimizer"] = task.optimizer.variables if task.optimizer is not None else []
+    state = {}
+    for kind, variables in groups.items():
+        for variable in variables:
+            # Keras numbers layers by when they were made, which is no part of what they are.
+            name = re.sub(r"_\d+(?=[/_]|$)", "", f"{kind}/{variable.path}")
+            state[f"{name}#{len(state)}"] = variable
+    return state
+
+
+def _value(variable) -> np.ndarray:
+    return np.asarray(keras.ops.convert_to_numpy(variable.value))
+
+
+def _assign(task, arrays, notes, weights_only, path):
+    """Give every variable its array; refuse before the first if any does not fit."""
+    state = _state(task)
+    if notes["backend"] != keras.backend.backend():
+        raise ValueError(
+            f"Expected a checkpoint of backend {keras.backend.backend()}. Received: '{path}', of "
+            f"{notes['backend']}; a preset carries weights from one backend to another"
+        )
+    saved = {name: arrays[f"{i:05d}"] for i, name in enumerate(notes["names"])}
+    if weights_only:
+        state, saved = (
+            {name: x for name, x in group.items() if name.startswith("model/")}
+            for group in (state, saved)
+        )
+    _check(state, saved, path)
+    for name, variable in state.items():
+        array = saved[name]
+        if keras.backend.standardize_dtype(variable.dtype) == "bfloat16":
+            array = array.view(_bfloat16())
+        variable.assign(array)
+
+
+def _bfloat16():
+    import ml_dtypes
+
+    return ml_dtypes.bfloat16
+
+
+def _check(state, saved, path):
+    """Refuse a checkpoint whose variables are not those of the task, naming the first."""
+    if list(state) != list(saved):
+        other = sorted(set(state) ^ set(saved)) or ["another order"]
+        where = "the model" if other[0] in state else f"'{path}'"
+        raise ValueError(
+            f"Expected a checkpoint of this model and optimiser. Received: '{path}', where only "
+            f"{where} has {other[0].split('#')[0]}"
+        )
+    for name, variable in state.items():
+        if tuple(variable.shape) != saved[name].shape:
+            raise ValueError(
+                f"Expected shape {tuple(variable.shape)} for {name.split('#')[0]}. "
+                f"Received: {saved[name].shape} in '{path}'"
+            )
+
+
+def seed_torch(seed: int, step: int) -> None:
+    """Seed PyTorch's global generator for a step; nothing on other backends.
+
+    Dropout on PyTorch draws from that generator, as do things that happen as often as a process
+    starts, such as the making of a data loader. A seed for each step makes its masks the same after
+    any number of restarts. Processes that share a step need seeds of their own.
+    """
+    if keras.backend.backend() != "torch":
+        return
+    import torch
+
+    digest = hashlib.sha256(f"{seed}/{step}".encode()).digest()
+    torch.manual_seed(int.from_bytes(digest[:8], "little") >> 1)
+
+
+class Notice:
+    """Whether the process was asked to go.
+
+    Attributes:
+        arrived: True from then on.
+    """
+
+    arrived = False
+
+
+@contextlib.contextmanager
+def listening() -> Iterator[Notice]:
+    """Take SIGTERM, with which clusters announce preemption, as a notice; a second one ends all.
+
+    Signals reach the main thread alone; elsewhere nothing is listened for.
+    """
+    notice = Notice()
+
+    def take(number, frame):
+        notice.arrived = True
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield notice
+        return
+    before = signal.signal(signal.SIGTERM, take)
+    try:
+        yield notice
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+class SaveCheckpoints(keras.callbacks.Callback):
+    """Save a checkpoint at the end of each epoch; end an epoch early when the process must go.
+
+    Args:
+        checkpoints: a `Checkpoints`.
+        first_step: updates taken before this training began.
+        seed: of the run.
+        notice: a `Notice`; training stops after the update under way, with a checkpoint.
+        micro_steps: batches of an update, where gradients are accumulated.
+        monitor: the metric whose lowest value is the best.
+    """
+
+    def __init__(
+        self, checkpoints, first_step=0, seed=0, notice=None, micro_steps=1, monitor="loss"
+    ):
+        super().__init__()
+        self.checkpoints = checkpoints
+        self.seed = seed
+        self.notice = notice or Notice()
+        self.micro_steps = micro_steps
+        self.monitor = monitor
+        self.batches = first_step * micro_steps
+
+    def on_train_batch_begin(self, batch, logs=None):
+        """Make the step's randomness its own."""
+        seed_torch(self.seed, self.batches)
+
+    def on_train_batch_end(self, batch, logs=None):
+        """Count; end the epoch here if the process must go, never between micro-steps."""
+        self.batches += 1
+        if self.notice.arrived and self.batches % self.micro_steps == 0:
+            self.model.stop_training = True
+
+    def on_epoch_end(self, epoch, logs=None):
+        """Save."""
+        score = (logs or {}).get(self.monitor)
+        step = self.batches // self.micro_steps
+        self.checkpoints.save(self.model, step, None if score is None else float(score))
+        if self.notice.arrived:
+            print(f"\nSIGTERM: saved a checkpoint of step {step:,}.", flush=True)
+            self.model.stop_training = True
