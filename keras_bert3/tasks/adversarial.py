@@ -36,8 +36,19 @@ def adversarial_loss(task, x, logits, sample_weight=None):
 
 
 def embedded_layer(backbone):
-    """The layer that summed embeddings enter: their LayerNorm, or the first block (GPT-1)."""
-    return getattr(backbone.embeddings, "norm", None) or backbone.blocks[0]
+    """The layer that summed embeddings enter: their LayerNorm, or the first block (GPT-1).
+
+    Raises:
+        ValueError: for a backbone that has neither.
+    """
+    norm = getattr(getattr(backbone, "embeddings", None), "norm", None)
+    blocks = getattr(backbone, "blocks", [])
+    if norm is None and not blocks:
+        raise ValueError(
+            "Expected a backbone whose embeddings are normalised or enter a first block, for "
+            f"adversarial training. Received: {type(backbone).__name__}"
+        )
+    return blocks[0] if norm is None else norm
 
 
 @contextlib.contextmanager

@@ -4,7 +4,7 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 
 from keras_bert3.tokenizers.sentence_piece import FIRST_PIECES
-from keras_bert3.tokenizers.sentence_piece_training import train_sentence_piece
+from keras_bert3.tokenizers.sentence_piece_training import learned_model
 from keras_bert3.tokenizers.vocabulary import UNKNOWN
 
 # Types of pieces in sentencepiece_model.proto.
@@ -19,7 +19,8 @@ def model_of_pieces(pieces: Sequence[tuple[str, float]], controls: Iterable[str]
     """Write an spm.model with these pieces, normalised like that of DeBERTa v3 (NFKC).
 
     For folders that hold pieces and scores without their spm.model, as transformers 5 writes them.
-    What else the file says comes from a model learned from two words.
+    Characters that no piece covers are spelled in bytes where all bytes have pieces. What else the
+    file says comes from a model learned from two words.
 
     Args:
         pieces: pieces and their scores, in the order of their ids, [UNK] among them.
@@ -30,7 +31,8 @@ def model_of_pieces(pieces: Sequence[tuple[str, float]], controls: Iterable[str]
 
     Example: `SentencePieceTokenizer(model_of_pieces(pieces)).save("deberta")`.
     """
-    rest = train_sentence_piece(["a b"], 300).get_config()["model"]
+    has_bytes = _BYTE_PIECES.issubset(piece for piece, _ in pieces)
+    rest = learned_model(iter(["a b"]), vocab_size=299, byte_fallback=has_bytes)
     kept = [entry for key, entry in _entries(rest) if key != _PIECES_KEY]
     types = dict.fromkeys([*FIRST_PIECES, *controls], _CONTROL) | {UNKNOWN: _UNKNOWN}
     types |= dict.fromkeys(_BYTE_PIECES, _BYTE)

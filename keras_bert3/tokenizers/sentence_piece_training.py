@@ -46,18 +46,15 @@ def train_sentence_piece(
     train_sentence_piece(["low lower lowest"] * 9, 280).tokenize("lowest")
     ```
     """
-    library, model = sentencepiece(), io.BytesIO()
     lines = _lines(documents)
     first = next(lines, None)
     if first is None:
         raise ValueError("Expected documents with at least one word. Received: none")
     try:
-        library.SentencePieceTrainer.train(
-            sentence_iterator=_chain(first, lines),
-            model_writer=model,
+        model = learned_model(
+            _chain(first, lines),
             vocab_size=vocabulary_size - 1,
             character_coverage=character_coverage,
-            **_settings(),
         )
     except RuntimeError as error:
         reason = " ".join(str(error).split())
@@ -65,7 +62,21 @@ def train_sentence_piece(
             f"Expected a vocabulary_size with room for 4 special tokens, 256 bytes, the characters "
             f"and [MASK]. Received: {vocabulary_size} ({reason[:200]})"
         ) from error
-    return SentencePieceTokenizer(model.getvalue())
+    return SentencePieceTokenizer(model)
+
+
+def learned_model(lines: Iterator[str], **settings: Any) -> bytes:
+    """Run the trainer of `sentencepiece` in the layout of DeBERTa; the content of an spm.model.
+
+    Args:
+        lines: stretches of text.
+        settings: of the trainer, beside or instead of those of DeBERTa v3.
+    """
+    model = io.BytesIO()
+    sentencepiece().SentencePieceTrainer.train(
+        sentence_iterator=lines, model_writer=model, **{**_settings(), **settings}
+    )
+    return model.getvalue()
 
 
 def _settings() -> dict[str, Any]:

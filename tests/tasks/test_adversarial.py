@@ -170,6 +170,8 @@ def test_what_is_perturbed_in_each_backbone():
     assert embedded_layer(deberta) is deberta.embeddings.norm
     gpt = GPTBackbone(20, 1, 2, 8, 16, max_sequence_length=8)
     assert embedded_layer(gpt) is gpt.blocks[0]
+    with pytest.raises(ValueError, match="Received: Dense"):
+        embedded_layer(keras.layers.Dense(2))
 
 
 def test_a_changed_input_is_changed_back():
