@@ -1,39 +1,112 @@
-"""Models whose weights are not drawn at random only to be overwritten."""
+"""Models whose weights have no values until a checkpoint gives them.
 
-from collections.abc import Callable, Iterable
+Drawing the weights of BERT base takes longer than reading them from a disk, and even zeros cost a
+pass over memory. Inside a `keras.StatelessScope` Keras notes an initialiser for each weight and
+puts the drawing off; here the values of a checkpoint take the initialiser's place. What is given
+none is drawn after all.
+"""
+
+import concurrent.futures
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterator
 
 import keras
+import numpy as np
 
-from keras_bert3.checkpoints.variables import variables_by_path
 
+@contextlib.contextmanager
+def blank(construct: Callable) -> Iterator:
+    """Construct a model whose weights get their values when the body ends.
 
-def construct_blank(construct: Callable) -> tuple:
-    """Construct a backbone with zeros for weights, and keep what would draw them.
-
-    Drawing the weights of BERT base from truncated normals takes longer than reading them from a
-    disk. Inside a `keras.StatelessScope` Keras puts the drawing off until the scope ends; each
-    weight's initialiser is replaced before that.
+    Each weight takes the value it was given by `give`, or else its initialiser draws one.
 
     Args:
-        construct: a function without arguments that returns a backbone, built.
-
-    Returns:
-        The backbone, and a function that draws the weights at given paths after all; it ignores
-        paths that are not the backbone's.
+        construct: a function without arguments that returns a built layer.
     """
+    with keras.StatelessScope(initialize_variables=False):
+        layer = construct()
+    try:
+        yield layer
+    except BaseException:
+        settle(layer, keras.initializers.Zeros())  # nobody will see it: no need to draw
+        raise
+    settle(layer)
+
+
+def give(variable: keras.Variable, value: np.ndarray) -> None:
+    """Set a variable's value; one without a value yet takes it without a copy where it can.
+
+    Args:
+        variable: of a blank model, or of any other.
+        value: of its shape, in any dtype. On PyTorch the variable may go on using its memory.
+    """
+    if is_blank(variable):
+        variable._initializer = _Given(value, variable.dtype)
+    else:
+        variable.assign(value)
+
+
+class _Given:
+    """An initialiser that has been told the value."""
+
+    def __init__(self, value: np.ndarray, dtype: str):
+        self.value = value
+        self.dtype = dtype
+
+    def lay_out(self) -> None:
+        """Bring the value into memory as the backend wants it; safe in a thread.
+
+        On the host PyTorch takes a matrix as it stands, transposed or not, and so without a copy;
+        an accelerator would keep its order and train more slowly for it.
+        """
+        value = self.value
+        torch = sys.modules.get("torch") if keras.backend.backend() == "torch" else None
+        is_dense = value.flags.c_contiguous or value.flags.f_contiguous
+        if not is_dense or (torch is not None and torch.cuda.is_available()):
+            value = np.ascontiguousarray(value)
+        if torch is not None and value.dtype.name in ("float32", "float64"):
+            value = torch.from_numpy(value)
+        self.value = keras.ops.convert_to_tensor(value, dtype=self.dtype)
+
+    def __call__(self, shape, dtype=None):
+        """Return the value; its shape and dtype are the variable's."""
+        if isinstance(self.value, np.ndarray):
+            self.lay_out()
+        return self.value
+
+
+def is_blank(variable: keras.Variable) -> bool:
+    """Whether a variable has no value yet, and an initialiser that can be replaced.
+
+    Where a version of Keras keeps neither here, weights are drawn and overwritten: slower, the
+    same.
+    """
+    return getattr(variable, "_value", 0) is None and hasattr(variable, "_initializer")
+
+
+def _lay_out(weight) -> None:
+    """Make the value that a blank weight was given ready, if it was given one."""
+    if is_blank(weight) and isinstance(weight._initializer, _Given):
+        weight._initializer.lay_out()
+
+
+def settle(layer, initializer: keras.initializers.Initializer | None = None) -> None:
+    """Give every blank weight of a layer its value now.
+
+    Args:
+        layer: a blank layer.
+        initializer: for the weights that were given none; their own when None.
+    """
+    if initializer is not None:
+        for weight in layer.weights:
+            if is_blank(weight) and not isinstance(weight._initializer, _Given):
+                weight._initializer = initializer
+    # PyTorch copies nothing; TensorFlow copies twice, which would be too much memory all at once.
+    if keras.backend.backend() == "jax":
+        with concurrent.futures.ThreadPoolExecutor(min(os.cpu_count() or 1, 8)) as pool:
+            for _ in pool.map(_lay_out, layer.weights):
+                pass
     with keras.StatelessScope():
-        backbone = construct()
-        weights = variables_by_path(backbone)
-        # Where a version of Keras keeps no initialiser here, weights are drawn: slower, the same.
-        drawn_by = {path: getattr(weight, "_initializer", None) for path, weight in weights.items()}
-        for path, weight in weights.items():
-            if drawn_by[path] is not None:
-                weight._initializer = keras.initializers.Zeros()
-
-    def draw(paths: Iterable[str]) -> None:
-        for path in paths:
-            initializer = drawn_by.get(path)
-            if initializer is not None:
-                weights[path].assign(initializer(weights[path].shape, dtype=weights[path].dtype))
-
-    return backbone, draw
+        pass  # Keras initialises what is waiting where a scope ends

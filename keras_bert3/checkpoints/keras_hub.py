@@ -13,7 +13,7 @@ from keras.ops import convert_to_numpy
 
 from keras_bert3.backbones.bert import BertBackbone
 from keras_bert3.checkpoints import folders, transfer
-from keras_bert3.checkpoints.blank import construct_blank
+from keras_bert3.checkpoints.blank import blank
 from keras_bert3.checkpoints.description import Description
 from keras_bert3.checkpoints.mapping import Rule, for_layers, rename, reshape
 from keras_bert3.checkpoints.report import LoadReport
@@ -198,11 +198,13 @@ def from_keras_hub(live) -> BertBackbone:
         >>> from_keras_hub(keras_hub.models.BertBackbone.from_preset("bert_tiny_en_uncased"))
     """
     config = _our_config(live.get_config())
-    backbone, _ = construct_blank(lambda: BertBackbone(**config))
     weights = {weight.path: weight for weight in live.weights}
     names = {name: name for name in weights}
-    report = _load(
-        backbone, {}, names, lambda name: convert_to_numpy(weights[name].value), "a live backbone"
-    )
-    check_complete(report, {}, (), "a live backbone")
+
+    def read(name: str):
+        return convert_to_numpy(weights[name].value).copy()  # theirs shall not change with ours
+
+    with blank(lambda: BertBackbone(**config)) as backbone:
+        report = _load(backbone, {}, names, read, "a live backbone")
+        check_complete(report, {}, (), "a live backbone")
     return backbone

@@ -11,6 +11,7 @@ import numpy as np
 
 import keras_bert3
 from keras_bert3.checkpoints import folders
+from keras_bert3.checkpoints.blank import settle
 from keras_bert3.checkpoints.description import Description
 from keras_bert3.checkpoints.parts import parts_of
 from keras_bert3.checkpoints.report import LoadReport
@@ -58,6 +59,7 @@ def load_tokenizer(folder: Path, description: Description):
 
 def load_weights(folder: Path, backbone, heads: dict) -> LoadReport:
     """Fill the backbone, and the heads the folder has a file for."""
+    settle(backbone, keras.initializers.Zeros())  # Keras's own loader overwrites values
     report = _load_layer(_weights_file(folder, "model"), backbone, variables_by_path(backbone))
     for name, head in heads.items():
         path = _weights_file(folder, name)

@@ -6,13 +6,13 @@ it a `LoadReport` of what became of every tensor.
 
 import inspect
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import keras_bert3
 from keras_bert3.backbones.backbone import Backbone
 from keras_bert3.checkpoints import native
-from keras_bert3.checkpoints.blank import construct_blank
+from keras_bert3.checkpoints.blank import blank
 from keras_bert3.checkpoints.description import Description
 from keras_bert3.checkpoints.detect import reader_of
 from keras_bert3.checkpoints.handles import local_folder
@@ -46,9 +46,8 @@ def read_backbone(folder: str | os.PathLike, cls: type, **overrides) -> tuple:
     """
     folder = local_folder(folder)
     reader = reader_of(folder)
-    backbone, draw = _construct_backbone(reader.describe(folder), cls, overrides)
-    report = reader.load_weights(folder, backbone, {})
-    draw(report.newly_initialised)
+    with blank(_constructor(reader.describe(folder), cls, overrides)) as backbone:
+        report = reader.load_weights(folder, backbone, {})
     return backbone, report
 
 
@@ -88,24 +87,29 @@ def read_task(
         public_class(description.backbone_class, Backbone),
         task_class.preprocessor_class,
     )
-    backbone, draw = _construct_backbone(description, Backbone, for_backbone)
-    if "preprocessor" not in config:
-        config["preprocessor"] = _preprocessor(
-            reader, folder, description, task_class, backbone, for_preprocessor
-        )
-        _check_vocabulary(config["preprocessor"], backbone, folder)
-    task = task_class(backbone, **config)
-    optional = _optional_heads(description, task_class)
+    with blank(_constructor(description, Backbone, for_backbone)) as backbone:
+        if "preprocessor" not in config:
+            config["preprocessor"] = _preprocessor(
+                reader, folder, description, task_class, backbone, for_preprocessor
+            )
+            _check_vocabulary(config["preprocessor"], backbone, folder)
+        task = task_class(backbone, **config)
+        return task, _load_task(reader, folder, description, task, new_heads)
+
+
+def _load_task(reader, folder: Path, description: Description, task, new_heads) -> LoadReport:
+    """Fill a task from its checkpoint, all of it but the heads that start anew."""
+    optional = _optional_heads(description, type(task))
     if description.task_class is not None:  # another task's weights, whatever their names
         new_heads = (*new_heads, *(n for n in optional if n in task.heads and n not in new_heads))
     known, fresh = _divide_heads(task, new_heads)
-    report = reader.load_weights(folder, backbone, known)
+    report = reader.load_weights(folder, task.backbone, known)
     _check_heads(folder, task, report, [name for name in known if name not in optional])
-    draw(report.newly_initialised)
-    paths = [path for path in variables_by_path(backbone, fresh) if path.split("/")[0] in fresh]
+    every_path = variables_by_path(task.backbone, fresh)
+    paths = [path for path in every_path if path.split("/")[0] in fresh]
     report += LoadReport(newly_initialised=tuple(paths))
     task.newly_initialised = report.newly_initialised
-    return task, report
+    return report
 
 
 def _optional_heads(description: Description, task_class: type) -> tuple[str, ...]:
@@ -150,8 +154,8 @@ def save_task(task, folder: str | os.PathLike, overwrite: bool = False, tokenize
     native.save(task, folder, overwrite, tokenizer)
 
 
-def _construct_backbone(description: Description, cls: type, overrides: dict) -> tuple:
-    """Build the described backbone, its weights still blank; see `construct_blank`."""
+def _constructor(description: Description, cls: type, overrides: dict) -> Callable:
+    """Return a function that builds the described backbone."""
     found = public_class(description.backbone_class, cls)
     if not issubclass(found, cls):
         raise ValueError(
@@ -162,7 +166,7 @@ def _construct_backbone(description: Description, cls: type, overrides: dict) ->
         raise ValueError(
             f"Expected overrides that `{found.__name__}` takes. Received: {', '.join(unknown)}"
         )
-    return construct_blank(lambda: found(**{**description.backbone_config, **overrides}))
+    return lambda: found(**{**description.backbone_config, **overrides})
 
 
 def _taken_by(cls: type, overrides: dict) -> dict:

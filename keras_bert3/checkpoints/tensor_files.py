@@ -1,8 +1,8 @@
 """Tensors of a folder in Hugging Face's file forms, read one at a time."""
 
 import dataclasses
-import functools
 import importlib
+import json
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +13,18 @@ import safetensors
 
 from keras_bert3.checkpoints import folders
 
+_DTYPES = {
+    "F64": "float64",
+    "F32": "float32",
+    "F16": "float16",
+    "BF16": "bfloat16",
+    "I64": "int64",
+    "I32": "int32",
+    "I16": "int16",
+    "I8": "int8",
+    "U8": "uint8",
+    "BOOL": "bool",
+}
 FORMS = (
     "model.safetensors",
     "model.safetensors.index.json",
@@ -82,20 +94,39 @@ def _open(file: Path) -> tuple[set[str], Callable[[str], np.ndarray]]:
 
 
 def _open_safetensors(file: Path):
-    """The file is mapped anew for each tensor, so that pages already read leave memory."""
+    """The library checks the file; its tensors are then views of the file, mapped into memory.
+
+    The mapping is private: what is written to a tensor never reaches the file.
+    """
     try:
         with safetensors.safe_open(file, framework="numpy") as opened:
             names = set(opened.keys())
+        entries, start = _safetensors_header(file)
+        data = np.memmap(file, np.uint8, "c") if names else np.empty(0, np.uint8)
     except (safetensors.SafetensorError, OSError, ValueError) as error:
         raise ValueError(
             f"Expected a whole safetensors file at '{file}'. Received: {error}"
         ) from error
-    return names, functools.partial(_read_safetensors, file)
+
+    def read(name: str) -> np.ndarray:
+        entry = entries[name]
+        if entry["dtype"] not in _DTYPES:
+            raise ValueError(
+                f"Expected `{name}` in '{file}' of a dtype among {sorted(_DTYPES)}. "
+                f"Received: {entry['dtype']}"
+            )
+        first, last = (start + offset for offset in entry["data_offsets"])
+        values = np.asarray(data[first:last]).view(_DTYPES[entry["dtype"]])
+        return values.reshape(entry["shape"])
+
+    return names, read
 
 
-def _read_safetensors(file: Path, name: str) -> np.ndarray:
-    with safetensors.safe_open(file, framework="numpy") as opened:
-        return opened.get_tensor(name)
+def _safetensors_header(file: Path) -> tuple[dict, int]:
+    """Return dtype, shape and place of each tensor, and where the values start."""
+    with open(file, "rb") as opened:
+        size = int.from_bytes(opened.read(8), "little")
+        return json.loads(opened.read(size)), 8 + size
 
 
 def _open_torch(file: Path):

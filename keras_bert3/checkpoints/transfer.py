@@ -1,4 +1,4 @@
-"""Carry values along a table of rules, a tensor at a time."""
+"""Carry values along a table of rules."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -19,8 +19,8 @@ def load(
 ) -> LoadReport:
     """Fill variables from the tensors of a checkpoint.
 
-    Rules none of whose variables exist, or none of whose tensors, do nothing; one tensor is in
-    memory at a time.
+    Rules none of whose variables exist, or none of whose tensors, do nothing. A blank variable
+    takes its value later, see `blank`, so that `read` should give views of a mapped file.
 
     Args:
         rules: the format's table.

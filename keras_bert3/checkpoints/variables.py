@@ -3,6 +3,8 @@
 import keras
 import numpy as np
 
+from keras_bert3.checkpoints.blank import give
+
 
 def variables_by_path(backbone, heads=None) -> dict[str, keras.Variable]:
     """Name the weights of a backbone, and of heads on it.
@@ -42,7 +44,7 @@ def assign(variable: keras.Variable, value: np.ndarray, path: str, source: str) 
             f"Expected shape {tuple(variable.shape)} for `{path}`. "
             f"Received: shape {tuple(value.shape)} from {source}"
         )
-    variable.assign(value)
+    give(variable, value)
 
 
 def check_complete(report, heads, optional: tuple[str, ...], source) -> None:

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 
 from keras_bert3 import BertBackbone, MaskedLM
-from keras_bert3.checkpoints.blank import construct_blank
+from keras_bert3.checkpoints.blank import blank, settle
 from keras_bert3.tokenizers.word_piece import WordPieceTokenizer
 
 SIZES = {
@@ -36,8 +36,9 @@ def scrambled(layer, seed=0):
 
 def backbone(seed=0, **overrides):
     """A backbone; blank before it is scrambled, which spares compiling the initial draws."""
-    blank, _ = construct_blank(lambda: BertBackbone(**{**SIZES, **overrides}))
-    return scrambled(blank, seed)
+    with blank(lambda: BertBackbone(**{**SIZES, **overrides})) as layer:
+        settle(layer, keras.initializers.Zeros())
+    return scrambled(layer, seed)
 
 
 def masked_lm(seed=0, tokenizer=None, **overrides):

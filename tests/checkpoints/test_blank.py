@@ -1,30 +1,74 @@
+import keras
 import numpy as np
+import pytest
 
 from keras_bert3 import BertBackbone
-from keras_bert3.checkpoints.blank import construct_blank
+from keras_bert3.checkpoints.blank import blank, give, is_blank, settle
 from keras_bert3.checkpoints.variables import variables_by_path
 from tests.checkpoints.models import SIZES
+from tests.layer_checks import to_numpy
 
 
-def test_weights_are_blank_until_drawn():
-    backbone, draw = construct_blank(lambda: BertBackbone(**SIZES))
-    weights = variables_by_path(backbone)
-    assert all(not np.asarray(weight.numpy()).any() for weight in weights.values())
-    draw(["pooler/dense/kernel", "embeddings/norm/gamma", "nobody/knows"])
-    kernel = np.asarray(weights["pooler/dense/kernel"].numpy())
-    assert 0.01 < kernel.std() < 0.03
-    np.testing.assert_array_equal(weights["embeddings/norm/gamma"].numpy(), 1)
-    assert not np.asarray(weights["pooler/dense/bias"].numpy()).any()
+def construct():
+    return BertBackbone(**SIZES)
 
 
-def test_the_next_model_is_drawn_as_ever():
-    construct_blank(lambda: BertBackbone(**SIZES))
-    usual = BertBackbone(**SIZES)
-    assert np.asarray(usual.token_embeddings.numpy()).std() > 0.01
+def test_weights_take_what_they_are_given_and_are_drawn_otherwise():
+    value = np.arange(64.0).reshape(8, 8)
+    transposed = np.arange(64.0, dtype="float32").reshape(8, 8).T
+    strided = np.arange(128.0, dtype="float32").reshape(8, 16)[:, ::2]
+    with blank(construct) as backbone:
+        weights = variables_by_path(backbone)
+        assert all(is_blank(weight) for weight in weights.values())
+        given = {
+            "block_0/attention/query/kernel": value,
+            "block_0/attention/key/kernel": transposed,
+            "block_0/attention/value/kernel": strided,
+        }
+        for path, array in given.items():
+            give(weights[path], array)
+    assert not any(is_blank(weight) for weight in weights.values())
+    for path, array in given.items():
+        assert keras.backend.standardize_dtype(weights[path].dtype) == "float32"
+        np.testing.assert_array_equal(to_numpy(weights[path]), array)
+    assert 0.01 < to_numpy(weights["pooler/dense/kernel"]).std() < 0.03
+    np.testing.assert_array_equal(to_numpy(weights["embeddings/norm/gamma"]), 1)
+
+
+def test_half_precision_variables_take_float32_values():
+    with blank(lambda: BertBackbone(**SIZES, dtype="bfloat16")) as backbone:
+        weight = backbone.pooler.dense.kernel
+        give(weight, np.full((8, 8), 1 / 3, "float32"))
+    assert keras.backend.standardize_dtype(weight.value.dtype) == "bfloat16"
+    np.testing.assert_allclose(to_numpy(weight), 1 / 3, rtol=1e-2)
+
+
+def test_what_is_given_is_trained_without_touching_its_source():
+    value = np.ones((8, 8), "float32")
+    with blank(construct) as backbone:
+        give(backbone.pooler.dense.kernel, value.copy())
+    backbone.pooler.dense.kernel.assign(np.zeros((8, 8)))
+    assert not to_numpy(backbone.pooler.dense.kernel).any() and value.all()
+
+
+def test_an_error_leaves_nothing_behind_and_draws_nothing():
+    with pytest.raises(KeyError), blank(construct) as backbone:
+        raise KeyError
+    assert not to_numpy(backbone.token_embeddings).any()
+    usual = construct()
+    assert to_numpy(usual.token_embeddings).std() > 0.01
+
+
+def test_weights_can_be_settled_before_the_end():
+    with blank(construct) as backbone:
+        settle(backbone, keras.initializers.Ones())
+        backbone.pooler.dense.bias.assign(np.full(8, 3.0))
+    np.testing.assert_array_equal(to_numpy(backbone.pooler.dense.kernel), 1)
+    np.testing.assert_array_equal(to_numpy(backbone.pooler.dense.bias), 3)
 
 
 def test_paths_are_those_of_the_rules():
-    backbone, _ = construct_blank(lambda: BertBackbone(**SIZES, name="block_0"))
-    paths = list(variables_by_path(backbone))
+    with blank(lambda: BertBackbone(**SIZES, name="block_0")) as backbone:
+        paths = list(variables_by_path(backbone))
     assert paths[0] == "embeddings/token/embeddings"
     assert "block_0/attention/query/kernel" in paths and len(paths) == 39

@@ -1,0 +1,139 @@
+"""Seconds and memory to load BERT from safetensors: ours and Hugging Face transformers', in turn.
+
+    KERAS_BACKEND=torch python benchmarks/load_checkpoint.py
+    KERAS_BACKEND=jax python benchmarks/load_checkpoint.py --rounds 5
+
+Writes a BERT base with its pretraining heads (random weights, 440 MB) into a temporary folder. Each
+side has a process of its own and loads once for its imports and the disk cache; then both load in
+turn, A B A B. transformers maps the file and reads a weight when it is first used, hence the second
+figure: with one forward pass over eight tokens, after which every weight has been read (on JAX and
+TensorFlow ours is compiled in it, so that there the figure is for the model called as it is).
+
+Memory is the largest resident set of a process that loads once, less what it had before, divided by
+the size of the file.
+"""
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+SIDES = ("ours", "transformers")
+
+
+def ours(folder: str):
+    """Return functions that load with keras_bert3 and run the model."""
+    import keras
+    import numpy as np
+
+    from keras_bert3 import MaskedLM
+
+    ids = np.ones((1, 8), "int32")
+
+    def run(model):
+        outputs = model({"token_ids": ids, "padding_mask": ids})
+        return keras.ops.convert_to_numpy(outputs["masked_lm"])
+
+    return lambda: MaskedLM.from_preset(folder, preprocessor=None), run
+
+
+def transformers(folder: str):
+    """Return functions that load with transformers and run the model."""
+    os.environ.setdefault("USE_TF", "0")
+    import torch
+    from transformers import BertForPreTraining
+
+    def run(model):
+        with torch.inference_mode():
+            return model(input_ids=torch.ones(1, 8, dtype=torch.long)).prediction_logits.numpy()
+
+    return lambda: BertForPreTraining.from_pretrained(folder).eval(), run
+
+
+def resident() -> int:
+    """The largest resident set so far, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def work(side: str, folder: str, warm: str) -> None:
+    """Load whenever a line comes in; answer with seconds and memory, as JSON."""
+    load, run = {"ours": ours, "transformers": transformers}[side](folder)
+    load_small, run_small = {"ours": ours, "transformers": transformers}[side](warm)
+    run_small(load_small())
+    for _ in sys.stdin:
+        before, started = resident(), time.perf_counter()
+        model = load()
+        loaded, most = time.perf_counter() - started, resident() - before
+        run(model)
+        ran = time.perf_counter() - started
+        answer = {"load": loaded, "load and run": ran, "bytes": most}
+        del model
+        print(json.dumps(answer), flush=True)
+
+
+def write(folder: Path, **sizes) -> None:
+    """Save a random BERT of theirs."""
+    script = (
+        "import sys, transformers; transformers.BertForPreTraining(transformers.BertConfig("
+        f"**{sizes!r})).save_pretrained(sys.argv[1])"
+    )
+    environment = {**os.environ, "USE_TF": "0"}
+    command = [sys.executable, "-c", script, str(folder)]
+    subprocess.run(command, check=True, env=environment, capture_output=True)
+
+
+def measure(rounds: int, folder: Path, warm: Path) -> dict[str, list[dict]]:
+    """Ask both sides in turn; the first answer of each, which knows the memory, stands apart."""
+    workers = {
+        side: subprocess.Popen(
+            [sys.executable, __file__, "--worker", side, str(folder), str(warm)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for side in SIDES
+    }
+    answers: dict[str, list[dict]] = {side: [] for side in SIDES}
+    for _ in range(rounds + 1):
+        for side, worker in workers.items():
+            assert worker.stdin and worker.stdout
+            worker.stdin.write("\n")
+            worker.stdin.flush()
+            answers[side].append(json.loads(worker.stdout.readline()))
+    for worker in workers.values():
+        worker.communicate()
+    return answers
+
+
+def main() -> None:
+    """Measure, and print a table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--worker", nargs=3, metavar=("SIDE", "FOLDER", "WARM"))
+    arguments = parser.parse_args()
+    if arguments.worker:
+        return work(*arguments.worker)
+    with tempfile.TemporaryDirectory() as workspace:
+        folder, warm = Path(workspace) / "base", Path(workspace) / "warm"
+        write(folder)
+        write(warm, num_hidden_layers=1, hidden_size=12, intermediate_size=8)
+        answers = measure(arguments.rounds, folder, warm)
+        size = (folder / "model.safetensors").stat().st_size
+    print(f"backend {os.environ.get('KERAS_BACKEND', 'default')}, {size / 1e6:.0f} MB, medians")
+    for figure in ("load", "load and run"):
+        medians = {s: statistics.median(a[figure] for a in answers[s][1:]) for s in SIDES}
+        ratio = medians["ours"] / medians["transformers"]
+        each = ", ".join(f"{side} {seconds:.2f} s" for side, seconds in medians.items())
+        print(f"{figure}: {each}, ratio {ratio:.2f}")
+    peaks = ", ".join(f"{side} {answers[side][0]['bytes'] / size:.2f}" for side in SIDES)
+    print(f"memory, in sizes of the file: {peaks}")
+
+
+if __name__ == "__main__":
+    main()
