@@ -28,6 +28,8 @@ def test_the_nearest_occurrence_is_taken():
     assert locate_answer("ab ab ab", "ab", 4) == (3, 5)
     assert locate_answer("ab ab ab", "ab", 99) == (6, 8)
     assert locate_answer("ab", " ", 0) is None
+    assert locate_answer("\u0130 Paris", "paris", 2) == (2, 7), "lower() makes this text longer"
+    assert locate_answer("ab     ab", "     ab", 2) == (7, 9), "the one meant, not the nearer one"
 
 
 def test_pairs_are_taken_as_they_are_and_nothing_as_no_answer():

@@ -43,6 +43,11 @@ def test_the_best_window_has_most_context(length, room, stride):
         assert best[token] == int(np.argmax(scores))
 
 
+def test_of_equal_contexts_the_longer_window_is_better():
+    assert best_windows([(0, 5), (2, 8)], 8).tolist() == [0, 0, 0, 1, 1, 1, 1, 1]
+    assert best_windows([(0, 6), (2, 7)], 7).tolist() == [0, 0, 0, 0, 1, 1, 1]
+
+
 def test_lengths_are_few():
     lengths = {padded_length(longest, 384) for longest in range(1, 385)}
     assert lengths == {32, 64, 128, 256, 384}
