@@ -71,3 +71,13 @@ def test_what_cannot_be_cut_or_summed_is_refused():
         next(accumulated([(np.zeros(4), np.zeros((4, 2), "int32"))], 2))
     with pytest.raises(ValueError, match="Received: 'mse'"):
         summed([keras.losses.MeanSquaredError(), "mse"])
+
+
+def test_L7_a_loss_is_divided_by_predictions_not_by_slots_and_by_nothing_where_there_are_none():
+    (loss,) = MaskedLM(toy.backbone(), next_sentence=False).default_compile()["loss"].values()
+    labels, logits = np.ones((1, 4), "int32"), np.zeros((1, 4, 5), "float32")
+    weights = np.array([[1, 0, 1, 0]], "float32")
+    np.testing.assert_allclose(float(loss(labels, logits, weights)), np.log(5), rtol=1e-6)
+    assert float(loss(labels, logits, 0 * weights)) == 0.0
+    ((_, _, shares),) = accumulated([(labels, labels, weights)], 1)
+    np.testing.assert_allclose(float(summed(loss)(labels, logits, shares)), np.log(5), rtol=1e-6)

@@ -1,0 +1,153 @@
+"""One model over many devices: copies of it, or its matrices cut into shards (JAX).
+
+A mesh is a table of devices with named axes. Along `data`, each device sees a part of the batch.
+Along `model`, each holds a part of the matrices, cut so that a block communicates twice (Shoeybi et
+al. 2019, section 3): query, key, value and the first matrix of the feed-forward network by columns,
+which are heads and inner units; the projections that follow them by rows. The token table is cut by
+rows, which are tokens, where their number allows, and by columns elsewhere. What is not named is
+whole on every device, and so are the moments of the optimiser like their variables.
+"""
+
+import math
+import re
+
+import keras
+import numpy as np
+
+# One table for all backbones, as all are made of the same blocks. Keras matches whole paths.
+_IN = "(query|key|value|position_query|position_key)"
+LAYOUTS = {
+    rf".*/attention/{_IN}/kernel": (None, "model"),
+    rf".*/attention/{_IN}/bias": ("model",),
+    r".*/attention/output_projection/kernel": ("model", None),
+    r".*/feed_forward/intermediate/kernel": (None, "model"),
+    r".*/feed_forward/intermediate/bias": ("model",),
+    r".*/feed_forward/output_projection/kernel": ("model", None),
+}
+_TABLE = r".*/embeddings/token/embeddings"
+
+
+def parse_mesh(text: str) -> dict[str, int]:
+    """Read a mesh: `data=8` or `data=4,model=2`.
+
+    Raises:
+        ValueError: for another axis, one twice, or a size that is not a number from 1.
+    """
+    pairs = [axis.partition("=")[::2] for axis in text.split(",")]
+    sizes = {name.strip(): int(size) for name, size in pairs if size.strip().isdecimal()}
+    known = set(sizes) <= {"data", "model"} and "data" in sizes
+    if len(sizes) != len(pairs) or not known or min(sizes.values()) < 1:
+        raise ValueError(f"Expected a mesh such as data=8 or data=4,model=2. Received: {text!r}")
+    return sizes
+
+
+def distribute(
+    mesh: str,
+    num_heads: int,
+    intermediate_dim: int,
+    vocabulary_size: int,
+    hidden_dim: int,
+    batch_size: int,
+) -> dict[str, tuple]:
+    """Place all that is made from now on, on a mesh. Call it before anything of Keras is made.
+
+    Each process feeds its own part of a batch; with one process, the whole.
+
+    Args:
+        mesh: see `parse_mesh`; its sizes multiply to the number of devices.
+        num_heads: of the backbone; a multiple of `model`.
+        intermediate_dim: of the backbone; a multiple of `model`.
+        vocabulary_size: of the backbone.
+        hidden_dim: of the backbone.
+        batch_size: rows of a batch over all devices; a multiple of `data`.
+
+    Returns:
+        Layouts by pattern of path, for `check_layouts`.
+
+    Raises:
+        ValueError: on another backend, with another number of devices, or for sizes that the mesh
+            does not divide.
+
+    Example:
+        >>> layouts = distribute("data=4,model=2", 12, 3072, 30522, 768, 256)
+        >>> task = MaskedLM(BertBackbone(**sizes.BERT["base_uncased"]))
+        >>> check_layouts(task, layouts)
+    """
+    sizes = parse_mesh(mesh)
+    _check_backend()
+    devices = keras.distribution.list_devices()
+    if math.prod(sizes.values()) != len(devices):
+        raise ValueError(
+            f"Expected a mesh of {len(devices)} devices, as many as there are. Received: {mesh}"
+        )
+    cut = sizes.get("model", 1)
+    _divides(sizes["data"], batch_size=batch_size)
+    _divides(cut, num_heads=num_heads, intermediate_dim=intermediate_dim, hidden_dim=hidden_dim)
+    device_mesh = keras.distribution.DeviceMesh(tuple(sizes.values()), list(sizes), devices)
+    if "model" not in sizes:
+        keras.distribution.set_distribution(
+            keras.distribution.DataParallel(device_mesh=device_mesh, auto_shard_dataset=False)
+        )
+        return {}
+    layouts = layouts_for(cut, vocabulary_size)
+    layout_map = keras.distribution.LayoutMap(device_mesh)
+    for pattern, axes in layouts.items():
+        layout_map[pattern] = axes
+    keras.distribution.set_distribution(
+        keras.distribution.ModelParallel(
+            layout_map=layout_map, batch_dim_name="data", auto_shard_dataset=False
+        )
+    )
+    return layouts
+
+
+def layouts_for(cut: int, vocabulary_size: int) -> dict[str, tuple]:
+    """Return the layouts of a backbone over `cut` devices, its token table included."""
+    by_token = vocabulary_size % cut == 0
+    return {**LAYOUTS, _TABLE: ("model", None) if by_token else (None, "model")}
+
+
+def check_layouts(model, layouts: dict[str, tuple]) -> None:
+    """Refuse a layout that no variable of a model took: its path may have changed.
+
+    Raises:
+        ValueError: naming the pattern.
+    """
+    paths = [variable.path for variable in model.variables]
+    for pattern in layouts:
+        if not any(re.fullmatch(pattern, path) for path in paths):
+            raise ValueError(
+                f"Expected each layout to match a variable. Received: {pattern!r}, which matches "
+                f"none of {len(paths)}, such as {paths[0]}"
+            )
+
+
+def bytes_per_device(variables) -> dict[str, int]:
+    """How much of some variables each device holds (JAX)."""
+    held: dict[str, int] = {}
+    for variable in variables:
+        for shard in variable.value.addressable_shards:
+            name = str(shard.device)
+            held[name] = held.get(name, 0) + int(np.prod(shard.data.shape)) * shard.data.itemsize
+    return held
+
+
+def _check_backend():
+    backend = keras.backend.backend()
+    if backend != "jax":
+        other = {
+            "tensorflow": "there, build and compile the task inside tf.distribute.MirroredStrategy",
+            "torch": "there, Keras 3.15 trains on one device a process",
+        }
+        raise ValueError(
+            f"Expected the backend jax for a mesh. Received: {backend}; {other[backend]}"
+        )
+
+
+def _divides(parts: int, **sizes: int):
+    for name, size in sizes.items():
+        if size % parts:
+            raise ValueError(
+                f"Expected {name} to be a multiple of {parts}, the devices along its axis of the "
+                f"mesh. Received: {name}={size}"
+            )
