@@ -170,9 +170,18 @@ def _constructor(description: Description, cls: type, overrides: dict) -> Callab
 
 
 def _taken_by(cls: type, overrides: dict) -> dict:
-    """The overrides that a constructor names among its parameters."""
-    parameters = inspect.signature(cls.__init__).parameters
-    return {name: value for name, value in overrides.items() if name in parameters}
+    """The overrides that a constructor names among its parameters, or hands on to its base's."""
+    names: set[str] = set()
+    for base in cls.__mro__:
+        if base.__module__.split(".")[0] == "keras":  # dtype, name: no part of a configuration
+            break
+        if "__init__" not in vars(base):
+            continue
+        parameters = inspect.signature(vars(base)["__init__"]).parameters.values()
+        names |= {parameter.name for parameter in parameters}
+        if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+            break
+    return {name: value for name, value in overrides.items() if name in names}
 
 
 def _task_class(description: Description, cls: type, folder: Path) -> tuple[type, dict]:

@@ -281,3 +281,12 @@ def test_a_tokenizer_goes_with_a_backbone(tmp_path):
     preset.save_task(masked_lm(), tmp_path / "q")
     assert preset.read_tokenizer(tmp_path / "q") is None
     assert preset.task_name(tmp_path / "q") == "MaskedLM"
+
+
+def test_overrides_reach_what_a_constructor_hands_on_to_its_base(tmp_path):
+    sizes = {**SIZES, "span": 4, "max_sequence_length": 16}
+    preset.save_backbone(keras_bert3.DebertaV2Backbone(**sizes), tmp_path / "p")
+    loaded = preset.load_backbone(tmp_path / "p", Backbone, dropout=0.0, dtype="mixed_bfloat16")
+    assert (loaded.dropout, loaded.compute_dtype) == (0.0, "bfloat16")
+    with pytest.raises(ValueError, match="Expected overrides.*Received: drop_out"):
+        preset.load_backbone(tmp_path / "p", Backbone, drop_out=0.0)
