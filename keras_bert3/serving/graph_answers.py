@@ -1,0 +1,196 @@
+"""Answers cut out of texts inside a graph: what `ExtractiveQA.answer` does, windows included."""
+
+from typing import Any, NamedTuple
+
+from keras_bert3.serving.graph_packing import GraphInputs, of_equal_length, pack
+from keras_bert3.serving.graph_word_piece import GraphWordPiece, Pieces
+from keras_bert3.tasks.answers import MOST_TOKENS
+from keras_bert3.tasks.question_windows import SPECIAL, ExtractiveQAPreprocessor
+from keras_bert3.tokenizers.word_piece import WordPieceTokenizer
+
+CANDIDATES = 20
+"""Among which an answer's share of the probability is counted."""
+_NEVER = -1e300
+
+
+def answers_have_graph(preprocessor) -> bool:
+    """Whether questions and texts can be prepared inside a graph as this preprocessor does."""
+    tokenizer = type(getattr(preprocessor, "tokenizer", None))
+    return type(preprocessor) is ExtractiveQAPreprocessor and tokenizer is WordPieceTokenizer
+
+
+class Windows(NamedTuple):
+    """Questions with parts of their texts, a part a row; see `window_spans`.
+
+    Args:
+        inputs: of the network, `[w, q]`.
+        questions: int64 `[w]`, the question of each row.
+        pieces: of all texts.
+        tokens: int64 `[t]`, of the tokens of all parts the piece that each is.
+        rows: int64 `[t]`, the row of each.
+        columns: int64 `[t]`, its place there.
+        may_start: bool `[t]`, whether the row is the one that shows most of its context.
+    """
+
+    inputs: GraphInputs
+    questions: Any
+    pieces: Pieces
+    tokens: Any
+    rows: Any
+    columns: Any
+    may_start: Any
+
+
+class GraphAnswers:
+    """Reads texts in windows, and finds the likeliest answer to each question.
+
+    Where two tokens stand for the very same characters, as those of one decomposed letter, shares
+    of the probability may differ from `ExtractiveQA`'s, which counts such spans once.
+
+    Args:
+        preprocessor: of a `WordPieceTokenizer`.
+        null_threshold: see `ExtractiveQA`.
+    """
+
+    def __init__(
+        self, preprocessor: ExtractiveQAPreprocessor, null_threshold: float | None
+    ) -> None:
+        tokenizer = preprocessor.tokenizer
+        self.tokenize = GraphWordPiece(tokenizer)
+        self.special = {name: getattr(tokenizer, name) for name in ("cls_id", "sep_id", "pad_id")}
+        self.room = preprocessor.longest_row - SPECIAL
+        self.stride = preprocessor.stride
+        self.max_query_length = preprocessor.max_query_length
+        self.null_threshold = null_threshold
+
+    def windows(self, questions, contexts) -> Windows:
+        """Cut texts into overlapping parts, each behind its question."""
+        import tensorflow as tf
+
+        questions, contexts = of_equal_length(questions, contexts)
+        asked = self.tokenize(questions)[:, : self.max_query_length]
+        pieces = self.tokenize.pieces(contexts)
+        count = tf.shape(contexts)[0]
+        lengths = tf.math.unsorted_segment_sum(tf.ones_like(pieces.rows), pieces.rows, count)
+        room = self.room - asked.row_lengths()
+        more = tf.maximum(lengths - room, 0)
+        numbers = tf.ragged.range(1 + (more + self.stride - 1) // self.stride)
+        owner = numbers.value_rowids()
+        first = numbers.values * self.stride
+        end = tf.minimum(tf.gather(lengths, owner), first + tf.gather(room, owner))
+        begin = tf.gather(tf.cumsum(lengths, exclusive=True), owner) + first
+        tokens = tf.ragged.range(begin, begin + end - first)
+        parts = tokens.with_values(tf.gather(pieces.ids, tokens.values))
+        inputs = pack(tf.gather(asked, owner), parts, None, **self.special)
+        rows = tokens.value_rowids()
+        places = tokens.values - tf.gather(begin, rows)
+        best = _is_best(
+            tokens.values, rows, places, tf.gather(end - first, rows), tf.size(pieces.ids)
+        )
+        offset = tf.gather(asked.row_lengths(), owner) + 2
+        columns = places + tf.gather(offset, rows)
+        return Windows(inputs, owner, pieces, tokens.values, rows, columns, best)
+
+    def answers(self, contexts, windows: Windows, start, end) -> dict[str, Any]:
+        """Return the likeliest answer to each question.
+
+        Args:
+            contexts: string `[b]`.
+            windows: of them.
+            start: logits `[w, q]`.
+            end: logits `[w, q]`.
+
+        Returns:
+            `text`, `start`, `end` (in characters), `score` and `null_margin`, each `[b]`; see
+            `Answer`. A margin is finite: the largest float32 where there is nothing to answer from.
+        """
+        import tensorflow as tf
+
+        count = tf.shape(contexts)[0]
+        start, end = tf.cast(start, tf.float64), tf.cast(end, tf.float64)
+        null = tf.math.unsorted_segment_min(start[:, 0] + end[:, 0], windows.questions, count)
+        scores = _span_scores(windows, start, end)
+        questions = tf.gather(windows.questions, windows.rows)
+        best, token, width = _likeliest(scores, questions, count)
+        is_found = best > _NEVER
+        margin = tf.where(is_found, null - best, tf.constant(3.4e38, tf.float64))
+        is_null = ~is_found
+        if self.null_threshold is not None:
+            is_null |= margin > self.null_threshold
+        share = self._share(scores, questions, count, null, tf.where(is_null, null, best), is_found)
+        nowhere = tf.constant(0, tf.int64)
+        first = _look_up(windows.pieces.starts, windows.tokens, token)
+        last = _look_up(windows.pieces.ends, windows.tokens, token + width)
+        first, last = tf.where(is_null, nowhere, first), tf.where(is_null, nowhere, last)
+        return {
+            "text": tf.strings.substr(contexts + " ", first, last - first, unit="UTF8_CHAR"),
+            "start": first,
+            "end": last,
+            "score": tf.cast(share, tf.float32),
+            "null_margin": tf.cast(margin, tf.float32),
+        }
+
+    def _share(self, scores, questions, count, null, given, is_found):
+        """exp(given) / sum exp over the likeliest spans, and over no answer where it is one."""
+        import tensorflow as tf
+
+        per_question = tf.math.unsorted_segment_sum(tf.ones_like(questions), questions, count)
+        spans = tf.RaggedTensor.from_row_lengths(scores, per_question, validate=False)
+        table = spans.to_tensor(tf.constant(_NEVER, tf.float64))
+        table = tf.reshape(table, [count, tf.shape(table)[1] * MOST_TOKENS])
+        table = tf.pad(table, [[0, 0], [0, CANDIDATES]], constant_values=_NEVER)
+        top = tf.math.top_k(table, CANDIDATES).values
+        has_null = ~is_found if self.null_threshold is None else tf.ones_like(is_found)
+        every = tf.concat([top, tf.where(has_null, null, _NEVER)[:, None]], 1)
+        return tf.exp(given - tf.reduce_logsumexp(every, 1))
+
+
+def _is_best(tokens, rows, places, sizes, count):
+    """Whether a token has no more context in another row; the first of equals counts."""
+    import tensorflow as tf
+
+    nearest = tf.minimum(places, sizes - 1 - places)
+    context = tf.cast(nearest, tf.float64) + 0.01 * tf.cast(sizes, tf.float64)
+    most = tf.gather(tf.math.unsorted_segment_max(context, tokens, count), tokens)
+    winners = tf.where(context == most, rows, rows.dtype.max)
+    return rows == tf.gather(tf.math.unsorted_segment_min(winners, tokens, count), tokens)
+
+
+def _span_scores(windows: Windows, start, end):
+    """start_i + end_j of every span of a row, float64 `[t, MOST_TOKENS]`, by first token and width.
+
+    Widths that leave the row, and first tokens of another row's care, never win.
+    """
+    import tensorflow as tf
+
+    places = tf.stack([windows.rows, windows.columns], 1)
+    count = tf.size(windows.rows)
+    ends = tf.pad(tf.gather_nd(end, places), [[0, MOST_TOKENS]])
+    rows = tf.pad(windows.rows, [[0, MOST_TOKENS]], constant_values=-1)
+    following = tf.range(count)[:, None] + tf.range(MOST_TOKENS)
+    is_span = tf.gather(rows, following) == windows.rows[:, None]
+    scores = tf.gather_nd(start, places)[:, None] + tf.gather(ends, following)
+    is_span &= windows.may_start[:, None]
+    return tf.where(is_span, scores, tf.constant(_NEVER, tf.float64))
+
+
+def _likeliest(scores, questions, count):
+    """The best score of each question, with the first token and the width of its span."""
+    import tensorflow as tf
+
+    per_token = tf.reduce_max(scores, 1)
+    best = tf.math.unsorted_segment_max(per_token, questions, count)
+    places = tf.range(tf.size(questions, out_type=tf.int64))
+    winners = tf.where(per_token == tf.gather(best, questions), places, places.dtype.max)
+    token = tf.math.unsorted_segment_min(winners, questions, count)
+    token = tf.where(best > _NEVER, token, 0)
+    padded = tf.pad(scores, [[0, 1], [0, 0]])  # a row even where there is no token at all
+    return best, token, tf.argmax(tf.gather(padded, token), 1)
+
+
+def _look_up(values, tokens, places):
+    """values[tokens[places]], or anything where there is no such place."""
+    import tensorflow as tf
+
+    tokens = tf.pad(tokens, [[0, MOST_TOKENS + 1]])
+    return tf.gather(tf.pad(values, [[0, 1]]), tf.gather(tokens, places))

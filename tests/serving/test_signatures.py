@@ -1,0 +1,140 @@
+"""What every task answers to strings, inside TensorFlow, equals its Python path."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_bert3.tasks.preprocessor import Preprocessor
+from tests.tasks import toy
+
+tf = pytest.importorskip("tensorflow", exc_type=ImportError)
+if keras.backend.backend() != "tensorflow":
+    pytest.skip("the graph is TensorFlow's, whatever the backend", allow_module_level=True)
+
+from keras_bert3.serving.operations import check_operations, operations_of  # noqa: E402
+from keras_bert3.serving.signatures import Signatures  # noqa: E402
+
+
+def made(task, **arguments):
+    functions = Signatures(task, **arguments).functions()
+    for function in functions.values():
+        check_operations(operations_of(function.graph.as_graph_def()))
+    return functions
+
+
+def backbone(**arguments):
+    return toy.backbone(num_layers=1, initializer_range=0.5, **arguments)
+
+
+def strings(values):
+    return tf.constant(values, tf.string)
+
+
+def test_masks_are_filled_as_in_python():
+    task = toy.masked_lm(num_layers=1, initializer_range=0.5)
+    function = made(task)["serving_default"]
+    texts = ["the [MASK] sat", "[MASK] dog [MASK] on the mat", "a cat[MASK]"]
+    found = {name: value.numpy() for name, value in function(text=strings(texts)).items()}
+    assert found["tokens"].shape == (3, 2, 5)
+    for row, expected in enumerate(task.fill_mask(texts)):
+        for mask, pairs in enumerate(expected):
+            assert found["tokens"][row, mask].tolist() == [token.encode() for token, _ in pairs]
+            np.testing.assert_allclose(
+                found["probabilities"][row, mask], [p for _, p in pairs], atol=1e-5
+            )
+    assert found["tokens"][0, 1].tolist() == [b""] * 5 and not found["probabilities"][0, 1].any()
+    for text in ("the cat", "the " * 20 + "[MASK]"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Expected at least one"):
+            function(text=strings([text]))
+
+
+def test_choices_are_made_as_in_python():
+    from keras_bert3.tasks.multiple_choice import MultipleChoice
+
+    task = MultipleChoice(backbone(), Preprocessor(toy.tokenizer(), 16))
+    contexts = ["the cat sat", "a dog ran all day long under the tree " * 3]
+    choices = [["on the mat", "log", "it slept"], ["and then", "a " * 30, "the"]]
+    found = Signatures(task).texts(strings(contexts), choices=strings(choices))
+    expected = task.predict((contexts, choices), verbose=0)
+    np.testing.assert_allclose(found["scores"], expected, atol=1e-5)
+    assert found["choice"].numpy().tolist() == task.choose((contexts, choices)).tolist()
+
+
+def test_questions_are_answered_as_in_python_window_by_window():
+    from keras_bert3.tasks.extractive_qa import ExtractiveQA
+    from keras_bert3.tasks.question_windows import ExtractiveQAPreprocessor
+
+    preprocessor = ExtractiveQAPreprocessor(toy.tokenizer(), 24, 5, 6)
+    task = ExtractiveQA(backbone(), preprocessor, 0.5)
+    rng = np.random.default_rng(3)
+    words = [*toy.WORDS[:-1], "Thé", "中", "xyz", "\u200b", "  ", "cats", "!"]
+    texts = [" ".join(rng.choice(words, size)) for size in (0, 1, 5, 14, 15, 16, 20, 45, 70, 3)]
+    questions = [" ".join(rng.choice(words, size)) for size in (3, 0, 9, 2, 1, 6, 30, 4, 2, 5)]
+    found = made(task)["serving_default"](question=strings(questions), context=strings(texts))
+    assert_same_answers(found, task.answer(questions, texts))
+    assert b"" in found["text"].numpy()[1:].tolist()
+    task.null_threshold = None
+    found = Signatures(task).answer(strings(questions), strings(texts))
+    assert_same_answers(found, task.answer(questions, texts))
+    assert len(set(found["text"].numpy().tolist())) > 5
+
+
+def assert_same_answers(found, expected):
+    found = {name: value.numpy() for name, value in found.items()}
+    for row, answer in enumerate(expected):
+        assert found["text"][row].decode() == answer.text
+        assert (found["start"][row], found["end"][row]) == (answer.start, answer.end)
+        assert abs(found["score"][row] - answer.score) < 1e-5
+        if np.isfinite(answer.null_margin):
+            assert abs(found["null_margin"][row] - answer.null_margin) < 1e-4
+
+
+def test_vectors_numbers_and_word_labels():
+    from keras_bert3.tasks.text_classifier import TextClassifier
+    from keras_bert3.tasks.text_embedder import TextEmbedder
+    from keras_bert3.tasks.token_classifier import TokenClassifier
+
+    body = backbone()
+    texts = ["the cat", "a dog ran under the tree"]
+    for task, name in (
+        (TextEmbedder(body, Preprocessor(toy.tokenizer()), normalize=True), "embedding"),
+        (TextClassifier(body, 1, Preprocessor(toy.tokenizer())), "score"),
+    ):
+        found = Signatures(task).texts(strings(texts))
+        assert list(found) == [name]
+        expected = task.predict(texts, verbose=0).reshape(found[name].shape)
+        np.testing.assert_allclose(found[name], expected, atol=1e-5)
+    task = TokenClassifier(body, labels=["O", "B-PER", "I-PER"])
+    functions = made(task)
+    assert sorted(functions) == ["serving_default", "tokens"]
+    ids = tf.constant([[2, 5, 6, 3], [2, 7, 3, 0]])
+    found = functions["tokens"](
+        token_ids=ids, segment_ids=tf.zeros_like(ids), lengths=tf.constant([4, 3])
+    )
+    scores = task({"token_ids": ids, "padding_mask": tf.constant([[1] * 4, [1, 1, 1, 0]])})
+    np.testing.assert_allclose(found["scores"], scores, atol=1e-5)
+    names = np.array([b"O", b"B-PER", b"I-PER"])
+    assert found["label"].numpy().tolist() == names[np.argmax(scores, -1)].tolist()
+
+
+def test_language_models_have_tokens_alone():
+    from keras_bert3.backbones.gpt import GPTBackbone
+    from keras_bert3.tasks.causal_lm import CausalLM
+
+    size = {**toy.SIZE, "num_layers": 1, "initializer_range": 0.5}
+    task = CausalLM(GPTBackbone(vocabulary_size=30, **size))
+    functions = made(task)
+    assert sorted(functions) == ["serving_default", "tokens"]
+    ids = tf.constant([[4, 5, 6, 7], [8, 9, 0, 0]])
+    found = functions["tokens"](token_ids=ids, lengths=tf.constant([4, 2]))["log_probabilities"]
+    alone = task({"token_ids": ids[1:, :2], "padding_mask": tf.ones((1, 2), bool)})
+    np.testing.assert_allclose(found[1], tf.nn.log_softmax(alone[0, -1]), atol=1e-5)
+    with pytest.raises(ValueError, match="pair=True. Received: NoneType"):
+        Signatures(task, pair=True)
+
+
+def test_only_tasks_with_known_outputs_are_served():
+    from keras_bert3.tasks.task import Task
+
+    with pytest.raises(ValueError, match="Expected a task among TextClassifier"):
+        Signatures(Task(backbone()))
