@@ -40,8 +40,10 @@ def files(tmp_path):
 
 def mean_log_probability(task, context, continuation):
     before, after = TOKENIZER(context), TOKENIZER(continuation)
-    row = np.array([[*before, *after]])
-    logits = to_numpy(task({"token_ids": row, "padding_mask": np.ones_like(row)}))[0]
+    ids = [*before, *after]
+    row, mask = np.zeros((2, 1, 24), "int32")  # one length: JAX compiles for each
+    row[0, : len(ids)], mask[0, : len(ids)] = ids, 1
+    logits = to_numpy(task({"token_ids": row, "padding_mask": mask}))[0]
     logs = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
     return np.mean([logs[len(before) + i - 1, token] for i, token in enumerate(after)])
 
