@@ -59,15 +59,21 @@ class _Given:
         """Bring the value into memory as the backend wants it; safe in a thread.
 
         On the host PyTorch takes a matrix as it stands, transposed or not, and so without a copy;
-        an accelerator would keep its order and train more slowly for it.
+        an accelerator would keep its order and train more slowly for it. TensorFlow takes over an
+        array of its own through DLPack, where it would copy any other once more.
         """
-        value = self.value
-        torch = sys.modules.get("torch") if keras.backend.backend() == "torch" else None
+        value, backend = self.value, keras.backend.backend()
+        library = sys.modules.get(backend)
+        on_accelerator = backend == "torch" and library is not None and library.cuda.is_available()
         is_dense = value.flags.c_contiguous or value.flags.f_contiguous
-        if not is_dense or (torch is not None and torch.cuda.is_available()):
+        if not is_dense or on_accelerator:
             value = np.ascontiguousarray(value)
-        if torch is not None and value.dtype.name in ("float32", "float64"):
-            value = torch.from_numpy(value)
+        if library is not None and value.dtype.name in ("float32", "float64"):
+            if backend == "torch":
+                value = library.from_numpy(value)
+            elif backend == "tensorflow" and self.dtype in ("float32", "float64"):
+                value = _aligned_copy(value, self.dtype)
+                value = library.experimental.dlpack.from_dlpack(value.__dlpack__())
         self.value = keras.ops.convert_to_tensor(value, dtype=self.dtype)
 
     def __call__(self, shape, dtype=None):
@@ -75,6 +81,16 @@ class _Given:
         if isinstance(self.value, np.ndarray):
             self.lay_out()
         return self.value
+
+
+def _aligned_copy(value: np.ndarray, dtype: str, alignment: int = 64) -> np.ndarray:
+    """Copy an array to an address that TensorFlow's kernels accept: they abort on any other."""
+    size = value.size * np.dtype(dtype).itemsize
+    memory = np.empty(size + alignment, "uint8")
+    start = -memory.ctypes.data % alignment
+    copy = memory[start : start + size].view(dtype).reshape(value.shape)
+    copy[...] = value
+    return copy
 
 
 def is_blank(variable: keras.Variable) -> bool:
@@ -103,8 +119,7 @@ def settle(layer, initializer: keras.initializers.Initializer | None = None) -> 
         for weight in layer.weights:
             if is_blank(weight) and not isinstance(weight._initializer, _Given):
                 weight._initializer = initializer
-    # PyTorch copies nothing; TensorFlow copies twice, which would be too much memory all at once.
-    if keras.backend.backend() == "jax":
+    if keras.backend.backend() != "torch":  # which copies nothing
         with concurrent.futures.ThreadPoolExecutor(min(os.cpu_count() or 1, 8)) as pool:
             for _ in pool.map(_lay_out, layer.weights):
                 pass
