@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert3.checkpoints.folders import write_json
+from keras_bert3.serving.graph_library import tensorflow
 from keras_bert3.serving.messages import ModelSpec, PredictRequest
 from keras_bert3.serving.warm_up import FILE, write_request
 
@@ -52,7 +53,7 @@ def write(version: Path, task, report: dict[str, Any]) -> None:
 
 def _write_warm_up(path: Path, task, report: dict[str, Any]) -> None:
     """Write a request for each signature and length, as the server's warm-up reads them."""
-    import tensorflow as tf
+    tf = tensorflow()
 
     longest = task.backbone.max_sequence_length or WARM_UP_LENGTHS[-1]
     lengths = sorted({min(length, longest) for length in WARM_UP_LENGTHS})

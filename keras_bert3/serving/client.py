@@ -79,7 +79,7 @@ class Client:
             ValueError: for no rows, or inputs of different lengths.
         """
         columns = dict(inputs) if isinstance(inputs, Mapping) else {"text": inputs}
-        columns = {name: np.asarray(value).tolist() for name, value in columns.items()}
+        columns = {name: as_array(value).tolist() for name, value in columns.items()}
         counts = {name: len(value) for name, value in columns.items()}
         if len(set(counts.values())) != 1 or not next(iter(counts.values())):
             raise ValueError(f"Expected as many rows, at least one, of each. Received: {counts}")
@@ -161,12 +161,16 @@ class Client:
             return response.status, {"error": content.decode("utf-8", "replace")[:300]}
 
 
+def as_array(value: Any) -> np.ndarray:
+    """A list as an array; strings as objects, since numpy's own lose zeros at their ends."""
+    array = np.asarray(value)
+    return np.array(value, object) if array.dtype.kind in "US" else array
+
+
 def _array(value: Any) -> np.ndarray:
-    """A list as an array; numbers with a point are float32, as every output is."""
-    array = np.array(value)
-    if array.dtype.kind == "f":
-        return array.astype("float32")
-    return array.astype(object) if array.dtype.kind == "U" else array
+    """An output as an array; numbers with a point are float32, as every output is."""
+    array = as_array(value)
+    return array.astype("float32") if array.dtype.kind == "f" else array
 
 
 def _join(parts: list[np.ndarray]) -> np.ndarray:

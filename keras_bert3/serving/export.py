@@ -89,7 +89,7 @@ def _write_job(task, folder: Path, settings: dict[str, Any]) -> None:
     outputs = keras.tree.flatten(reference(_with_mask(inputs), training=False))
     arrays = {f"in_{key}": value for key, value in inputs.items()}
     arrays |= {f"out_{i}": keras.ops.convert_to_numpy(value) for i, value in enumerate(outputs)}
-    np.savez(folder / "probe.npz", **arrays)
+    np.savez(folder / "probe.npz", allow_pickle=False, **arrays)
     (folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
 
 

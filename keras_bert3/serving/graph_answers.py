@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from keras_bert3.serving.graph_library import tensorflow
 from keras_bert3.serving.graph_packing import GraphInputs, of_equal_length, pack
 from keras_bert3.serving.graph_word_piece import GraphWordPiece, Pieces
 from keras_bert3.tasks.answers import MOST_TOKENS
@@ -65,7 +66,7 @@ class GraphAnswers:
 
     def windows(self, questions, contexts) -> Windows:
         """Cut texts into overlapping parts, each behind its question."""
-        import tensorflow as tf
+        tf = tensorflow()
 
         questions, contexts = of_equal_length(questions, contexts)
         asked = self.tokenize(questions)[:, : self.max_query_length]
@@ -104,7 +105,7 @@ class GraphAnswers:
             `text`, `start`, `end` (in characters), `score` and `null_margin`, each `[b]`; see
             `Answer`. A margin is finite: the largest float32 where there is nothing to answer from.
         """
-        import tensorflow as tf
+        tf = tensorflow()
 
         count = tf.shape(contexts)[0]
         start, end = tf.cast(start, tf.float64), tf.cast(end, tf.float64)
@@ -132,7 +133,7 @@ class GraphAnswers:
 
     def _share(self, scores, questions, count, null, given, is_found):
         """exp(given) / sum exp over the likeliest spans, and over no answer where it is one."""
-        import tensorflow as tf
+        tf = tensorflow()
 
         per_question = tf.math.unsorted_segment_sum(tf.ones_like(questions), questions, count)
         spans = tf.RaggedTensor.from_row_lengths(scores, per_question, validate=False)
@@ -147,7 +148,7 @@ class GraphAnswers:
 
 def _is_best(tokens, rows, places, sizes, count):
     """Whether a token has no more context in another row; the first of equals counts."""
-    import tensorflow as tf
+    tf = tensorflow()
 
     nearest = tf.minimum(places, sizes - 1 - places)
     context = tf.cast(nearest, tf.float64) + 0.01 * tf.cast(sizes, tf.float64)
@@ -161,7 +162,7 @@ def _span_scores(windows: Windows, start, end):
 
     Widths that leave the row, and first tokens of another row's care, never win.
     """
-    import tensorflow as tf
+    tf = tensorflow()
 
     places = tf.stack([windows.rows, windows.columns], 1)
     count = tf.size(windows.rows)
@@ -176,7 +177,7 @@ def _span_scores(windows: Windows, start, end):
 
 def _likeliest(scores, questions, count):
     """The best score of each question, with the first token and the width of its span."""
-    import tensorflow as tf
+    tf = tensorflow()
 
     per_token = tf.reduce_max(scores, 1)
     best = tf.math.unsorted_segment_max(per_token, questions, count)
@@ -190,7 +191,7 @@ def _likeliest(scores, questions, count):
 
 def _look_up(values, tokens, places):
     """values[tokens[places]], or anything where there is no such place."""
-    import tensorflow as tf
+    tf = tensorflow()
 
     tokens = tf.pad(tokens, [[0, MOST_TOKENS + 1]])
     return tf.gather(tf.pad(values, [[0, 1]]), tf.gather(tokens, places))

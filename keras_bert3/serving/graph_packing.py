@@ -2,6 +2,8 @@
 
 from typing import Any, NamedTuple
 
+from keras_bert3.serving.graph_library import tensorflow
+
 
 class GraphInputs(NamedTuple):
     """Rows of a batch, as long as the longest of them.
@@ -19,7 +21,7 @@ class GraphInputs(NamedTuple):
 
 def of_equal_length(first, second):
     """Return two columns of texts, or end the call: one text would silently stand for many."""
-    import tensorflow as tf
+    tf = tensorflow()
 
     is_equal = tf.shape(first)[0] == tf.shape(second)[0]
     message = "Expected as many second texts as first ones"
@@ -43,7 +45,7 @@ def pack(first, second, limit: int | None, *, cls_id: int, sep_id: int, pad_id: 
         >>> pack(ids, None, 5, cls_id=1, sep_id=2, pad_id=0).token_ids
         [[1, 7, 8, 9, 2]]
     """
-    import tensorflow as tf
+    tf = tensorflow()
 
     kept, others = _kept(first, second, limit)
     segment_start = kept + 2
@@ -63,7 +65,7 @@ def pack(first, second, limit: int | None, *, cls_id: int, sep_id: int, pad_id: 
 
 def plain(ids, limit: int | None, pad_id: int) -> GraphInputs:
     """Truncate and pad ids as they are, without special tokens."""
-    import tensorflow as tf
+    tf = tensorflow()
 
     lengths = tf.cast(ids.row_lengths(), tf.int32)
     lengths = lengths if limit is None else tf.minimum(lengths, limit)
@@ -74,7 +76,7 @@ def plain(ids, limit: int | None, pad_id: int) -> GraphInputs:
 
 def _kept(first, second, limit: int | None):
     """How many ids of each text stay: `packing.truncated_lengths`, for all rows at once."""
-    import tensorflow as tf
+    tf = tensorflow()
 
     lengths = tf.cast(first.row_lengths(), tf.int32)
     if second is None:
@@ -89,7 +91,7 @@ def _kept(first, second, limit: int | None):
 
 def _spread(ids, places):
     """Look up the id at each place of each row; anything where a row has none."""
-    import tensorflow as tf
+    tf = tensorflow()
 
     values = tf.pad(ids.values, [[0, 1]])
     flat = tf.cast(ids.row_starts(), tf.int32)[:, None] + places

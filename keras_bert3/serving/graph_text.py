@@ -2,13 +2,17 @@
 
 from collections.abc import Callable
 
+from keras_bert3.serving.graph_library import tensorflow
 from keras_bert3.serving.graph_packing import GraphInputs, of_equal_length, pack
+from keras_bert3.serving.graph_sentence_piece import GraphSentencePiece
 from keras_bert3.serving.graph_word_piece import GraphWordPiece
 from keras_bert3.tasks.masked_lm import MaskedLMPreprocessor
 from keras_bert3.tasks.preprocessor import Preprocessor
+from keras_bert3.tokenizers.sentence_piece import SentencePieceTokenizer
 from keras_bert3.tokenizers.word_piece import WordPieceTokenizer
 
 GRAPH_TOKENIZERS: dict[type, Callable] = {
+    SentencePieceTokenizer: GraphSentencePiece,
     WordPieceTokenizer: GraphWordPiece,
 }
 """Tokenizers that have a graph; the others' tasks are served by their tokens alone."""
@@ -61,7 +65,7 @@ class GraphText:
 
         A text without one, or that loses one by truncation, ends the call with InvalidArgument.
         """
-        import tensorflow as tf
+        tf = tensorflow()
 
         count = tf.shape(texts)[0]
         split = tf.raw_ops.StringSplitV2(input=texts, sep=self.mask)

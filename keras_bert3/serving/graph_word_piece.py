@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from keras_bert3.serving import code_points, piece_trie, symbol_table
+from keras_bert3.serving.graph_library import tensorflow
 from keras_bert3.tokenizers.vocabulary import CONTINUATION
 from keras_bert3.tokenizers.word_piece import WordPieceTokenizer
 
@@ -100,14 +101,14 @@ class GraphWordPiece:
 
         It is traced once and called by all that need it, so a graph holds its tables once.
         """
-        import tensorflow as tf
+        tf = tensorflow()
 
         spec = tf.TensorSpec([None], tf.string)
         return tf.function(self._pieces, input_signature=[spec], autograph=False)
 
     def __call__(self, texts):
         """Return the ids of texts."""
-        import tensorflow as tf
+        tf = tensorflow()
 
         pieces = self.pieces(texts)
         count = tf.shape(texts)[0]
@@ -115,7 +116,7 @@ class GraphWordPiece:
         return tf.RaggedTensor.from_row_lengths(pieces.ids, lengths, validate=False)
 
     def _pieces(self, texts) -> Pieces:
-        import tensorflow as tf
+        tf = tensorflow()
 
         # a space after each text keeps it from the next one
         decoded = tf.strings.unicode_decode(texts + " ", "UTF-8", errors="strict")
@@ -144,7 +145,7 @@ class GraphWordPiece:
 
     def _settle_final_sigmas(self, values, rows):
         """Give capital sigmas at the ends of words the code point of a final one (`str.lower`)."""
-        import tensorflow as tf
+        tf = tensorflow()
 
         if not self.points.cased:
             return values
@@ -170,7 +171,7 @@ class GraphWordPiece:
 
     def _characters(self, values, code_point_rows) -> _Characters:
         """Replace code points by their symbols."""
-        import tensorflow as tf
+        tf = tensorflow()
 
         table = self.table
         page = tf.gather(table.page_of, values // symbol_table.PAGE)
@@ -188,7 +189,7 @@ class GraphWordPiece:
 
     def _longest_pieces(self, symbols, starts):
         """Return the length and id of the longest piece at each character; 0 and -1 for none."""
-        import tensorflow as tf
+        tf = tensorflow()
 
         trie = self.trie
         count = tf.shape(symbols)[0]
@@ -226,7 +227,7 @@ def _bits(members: frozenset[int]):
 
 def _contains(bits, values):
     """Whether each code point is in a set."""
-    import tensorflow as tf
+    tf = tensorflow()
 
     page_of, pages = bits
     page = tf.gather(page_of, values // symbol_table.PAGE)
@@ -235,7 +236,7 @@ def _contains(bits, values):
 
 def _canonical_order(order, rows):
     """Return in which order symbols stand once marks are sorted by class, run by run."""
-    import tensorflow as tf
+    tf = tensorflow()
 
     count = tf.size(order, out_type=tf.int64)
 
@@ -251,7 +252,7 @@ def _canonical_order(order, rows):
 
 def _words(symbols, max_word_length: int) -> _Words:
     """Find the words."""
-    import tensorflow as tf
+    tf = tensorflow()
 
     is_letter = symbols != symbol_table.SPACE
     starts = is_letter & ~tf.concat([[False], is_letter[:-1]], 0)
@@ -267,7 +268,7 @@ def _words(symbols, max_word_length: int) -> _Words:
 
 def _hop(symbols, lengths, words: _Words):
     """Return which characters pieces begin at, from each word's first as far as there are any."""
-    import tensorflow as tf
+    tf = tensorflow()
 
     def hop(front, reached):
         front = front + tf.cast(tf.gather(lengths, front), tf.int64)

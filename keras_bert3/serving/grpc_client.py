@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from keras_bert3.serving import messages
-from keras_bert3.serving.client import RequestError
+from keras_bert3.serving.client import RequestError, as_array
 
 
 class GrpcClient:
@@ -60,7 +60,7 @@ class GrpcClient:
         Raises:
             RequestError: in the server's words; its `status` is a number of gRPC's.
         """
-        arrays = {name: np.asarray(value) for name, value in inputs.items()}
+        arrays = {name: as_array(value) for name, value in inputs.items()}
         request = messages.PredictRequest(
             messages.ModelSpec(self.model, version, signature), arrays, outputs
         )

@@ -1,4 +1,4 @@
-"""Which operations an exported graph may use: old ones of TensorFlow's core, one of its texts'."""
+"""Which operations an exported graph may use: old ones of TensorFlow, one of tensorflow-text."""
 
 from collections.abc import Iterable
 
@@ -34,7 +34,7 @@ OPERATIONS = frozenset(
     ).split()
 )
 """Every one is registered by TensorFlow 2.4 and later, on CPU without XLA."""
-LIBRARIES = {"TFText>FastSentencepieceTokenize": "_fast_sentencepiece_tokenizer"}
+LIBRARIES = {"SentencepieceTokenizeOp": "_sentencepiece_tokenizer"}
 """Operations of tensorflow-text that servers link in and an export may need, with their files."""
 
 

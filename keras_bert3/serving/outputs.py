@@ -19,6 +19,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from keras_bert3.serving.graph_library import tensorflow
 from keras_bert3.tasks.causal_lm import CausalLM
 from keras_bert3.tasks.extractive_qa import ExtractiveQA
 from keras_bert3.tasks.gpt_fine_tuning import GPTSimilarity
@@ -40,7 +41,7 @@ def takes_several_rows(task) -> bool:
 
 def of_classifier(task, logits, inputs) -> Outputs:
     """Name the likeliest class of each row or token, and all of them."""
-    import tensorflow as tf
+    tf = tensorflow()
 
     if getattr(task, "is_regression", False):
         return {"score": logits[:, 0]}
@@ -61,7 +62,7 @@ def of_masked_lm(task, logits, inputs) -> Outputs:
 
 def of_choices(task, logits, inputs) -> Outputs:
     """Number the best choice, from 0."""
-    import tensorflow as tf
+    tf = tensorflow()
 
     best = tf.argmax(logits, 1)
     return {"choice": best, "probabilities": tf.nn.softmax(logits), "scores": logits}
@@ -79,7 +80,7 @@ def of_embedder(task, vectors, inputs) -> Outputs:
 
 def of_causal_lm(task, logits, inputs) -> Outputs:
     """Log-probabilities of the token that comes after each row's last real one."""
-    import tensorflow as tf
+    tf = tensorflow()
 
     last = tf.gather(logits, inputs["lengths"] - 1, batch_dims=1)
     return {"log_probabilities": tf.nn.log_softmax(last)}
@@ -117,7 +118,7 @@ def top_tokens(logits, is_mask, vocabulary) -> Outputs:
         is_mask: bool `[b, m]`.
         vocabulary: the tokens.
     """
-    import tensorflow as tf
+    tf = tensorflow()
 
     best = tf.math.top_k(tf.nn.softmax(logits), min(TOP, len(vocabulary)))
     names = tf.gather(tf.constant(vocabulary), best.indices)

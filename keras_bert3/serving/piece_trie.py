@@ -63,7 +63,8 @@ def build(words: Iterable[tuple[str, int]], continuations: Iterable[tuple[str, i
             if text:
                 ends[node] = index
                 depth = max(depth, len(text))
-    return PieceTrie(*_place(children, ends, len(symbols) + 2), symbols, depth)
+    base, owner, piece = _place(children, ends, len(symbols) + 2)
+    return PieceTrie(base, owner, piece, symbols, depth)
 
 
 def _place(children: list[dict[int, int]], ends: dict[int, int], width: int):

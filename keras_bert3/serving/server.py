@@ -200,7 +200,7 @@ def _tensor(info) -> dict[str, Any]:
 
 def main(arguments: list[str]) -> int:
     """Serve from the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("directories", nargs="+", help="folders of versions, named as models")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8501, help="of REST; 0 for any")

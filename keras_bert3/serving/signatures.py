@@ -13,8 +13,10 @@ a server that joins requests pads them with whatever number comes first.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 from keras_bert3.serving.graph_answers import GraphAnswers, answers_have_graph
+from keras_bert3.serving.graph_library import tensorflow
 from keras_bert3.serving.graph_packing import GraphInputs
 from keras_bert3.serving.graph_text import GraphText, has_graph
 from keras_bert3.serving.outputs import outputs_of, takes_several_rows, top_tokens
@@ -35,7 +37,7 @@ class Signatures:
     """
 
     def __init__(self, task, pair: bool = False) -> None:
-        import tensorflow as tf
+        tf = tensorflow()
 
         self.task, self.pair = task, pair
         self.outputs = outputs_of(task)
@@ -44,10 +46,10 @@ class Signatures:
         rank = 3 if takes_several_rows(task) else 2
         self.ids = tf.TensorSpec([None] * rank, tf.int32)
         self.raw = _function(self._raw)
-        self.text = (
+        self.text: Any = (
             GraphText(task.preprocessor, self.length) if has_graph(task.preprocessor) else None
         )
-        self.answers = None
+        self.answers: Any = None
         if isinstance(task, ExtractiveQA) and answers_have_graph(task.preprocessor):
             self.answers = GraphAnswers(task.preprocessor, task.null_threshold)
         if pair and self.text is None:
@@ -58,7 +60,7 @@ class Signatures:
 
     def functions(self) -> dict[str, Callable]:
         """Return the functions by the names of their signatures, ready to be saved."""
-        import tensorflow as tf
+        tf = tensorflow()
 
         lengths = tf.TensorSpec(self.ids.shape[:-1], tf.int32)
         names = ["token_ids", "segment_ids"] if self._has_segments() else ["token_ids"]
@@ -79,12 +81,17 @@ class Signatures:
         made["embed"] = _traced(self.embed, text)
         return made
 
+    def resources(self) -> list:
+        """Return what the functions use beside weights, and must be saved with them."""
+        resource = getattr(getattr(self.text, "tokenize", None), "resource", None)
+        return [] if resource is None else [resource]
+
     def _has_segments(self) -> bool:
         return (self.task.backbone.num_segments or 0) > 1
 
     def _raw(self, **inputs):
         """Run the network: what `task(inputs)` returns."""
-        import tensorflow as tf
+        tf = tensorflow()
 
         lengths = inputs.pop("lengths")
         column = tf.range(tf.shape(inputs["token_ids"])[-1])
@@ -93,7 +100,7 @@ class Signatures:
 
     def tokens(self, **inputs):
         """Answer for token ids."""
-        import tensorflow as tf
+        tf = tensorflow()
 
         with tf.control_dependencies(self._checks(inputs)):
             inputs = {name: tf.identity(value) for name, value in inputs.items()}
@@ -115,7 +122,7 @@ class Signatures:
 
     def embed(self, text):
         """Return vectors of texts: the mean over their tokens, and the network's own summary."""
-        import tensorflow as tf
+        tf = tensorflow()
 
         inputs = self.text(text)
         mask = tf.sequence_mask(inputs.lengths, tf.shape(inputs.token_ids)[1])
@@ -132,7 +139,7 @@ class Signatures:
 
     def _fill(self, text):
         """Suggest tokens for every [MASK] of every text."""
-        import tensorflow as tf
+        tf = tensorflow()
 
         inputs = self.text.with_masks(text)
         is_masked = inputs.token_ids == self.text.mask_id
@@ -148,7 +155,7 @@ class Signatures:
 
     def _of_choices(self, text, choices) -> GraphInputs:
         """Pack every text with each of its choices: `[b, n, q]`."""
-        import tensorflow as tf
+        tf = tensorflow()
 
         shape = tf.shape(choices)
         first = tf.reshape(tf.tile(text[:, None], [1, shape[1]]), [-1])
@@ -164,7 +171,7 @@ class Signatures:
 
     def _checks(self, inputs) -> list:
         """Say in words what is wrong with tokens; some devices would compute with nonsense."""
-        import tensorflow as tf
+        tf = tensorflow()
 
         ids, lengths = inputs["token_ids"], inputs["lengths"]
         size, columns = self.task.backbone.vocabulary_size, tf.shape(ids)[-1]
@@ -190,7 +197,7 @@ class Signatures:
 
 def _function(function: Callable):
     """Make a graph of a function; loops and branches are TensorFlow's own already."""
-    import tensorflow as tf
+    tf = tensorflow()
 
     return tf.function(function, autograph=False)
 

@@ -17,21 +17,22 @@ class Statistics:
         self._lock = threading.Lock()
         self._requests: Counter = Counter()
         self._buckets: Counter = Counter()
-        self._totals: Counter = Counter()
+        self._totals: dict[str, float] = {}
 
     def record(self, model: str, status: str, seconds: float) -> None:
         """Count a request."""
         milliseconds = seconds * 1000
         with self._lock:
             self._requests[model, status] += 1
-            self._totals[model] += milliseconds
+            self._totals[model] = self._totals.get(model, 0.0) + milliseconds
             for bound in BOUNDS:
                 self._buckets[model, bound] += milliseconds <= bound
 
     def text(self) -> str:
         """Write everything down."""
         with self._lock:
-            requests, buckets, totals = map(dict, (self._requests, self._buckets, self._totals))
+            requests, buckets = dict(self._requests), dict(self._buckets)
+            totals = dict(self._totals)
         count, latency = ":tensorflow:serving:request_count", ":tensorflow:serving:request_latency"
         lines = [f"# TYPE {count} counter"]
         for (model, status), number in sorted(requests.items()):

@@ -4,6 +4,8 @@ A field is its number and kind, then its content (Protocol Buffers, "Encoding").
 """
 
 import struct
+from collections.abc import Iterator
+from typing import Any
 
 _LENGTH_DELIMITED = 2
 
@@ -39,7 +41,7 @@ def read_varint(data: bytes, place: int) -> tuple[int, int]:
             return value, place
 
 
-def fields(data: bytes):
+def fields(data: bytes) -> Iterator[tuple[int, Any]]:
     """Yield the number and content of each field: bytes, or an int where it is a number."""
     place = 0
     while place < len(data):

@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from keras_bert3.serving.graph_library import tensorflow
+
 NO_TENSORFLOW = 3
 """Exit status where TensorFlow is not installed."""
 TOLERANCE = 1e-4
@@ -40,7 +42,8 @@ def run(folder: Path) -> dict[str, Any]:
 
 def _export(folder: Path, job: dict[str, Any]) -> dict[str, Any]:
     import keras
-    import tensorflow as tf
+
+    tf = tensorflow()
 
     from keras_bert3.checkpoints import preset
     from keras_bert3.serving import beside
@@ -58,7 +61,8 @@ def _export(folder: Path, job: dict[str, Any]) -> dict[str, Any]:
     check_operations(operations)
     module = tf.Module()
     # nothing but what the functions read: no optimizer, no state of dropout, each weight once
-    module.weights = _variables(functions)  # type: ignore[attr-defined]
+    module.weights = _variables(functions)
+    module.resources = made.resources()
     version = folder / "version"
     tf.saved_model.save(module, str(version), signatures=functions)
     report = {

@@ -1,4 +1,5 @@
 import contextlib
+import importlib.util
 import os
 import re
 import subprocess
@@ -30,7 +31,10 @@ def served(directory, *options):
     try:
         found = re.search(r"http://\S+", process.stdout.readline())
         assert found, "the server did not start"
-        yield Client(Path(directory).name, found[0], deadline=60.0), process
+        client = Client(Path(directory).name, found[0], deadline=60.0)
+        if "--grpc-port" in options:
+            client.grpc_address = process.stdout.readline().split("grpc://")[1].strip()
+        yield client, process
     finally:
         process.kill()
         process.wait()
@@ -60,7 +64,8 @@ def exported(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def client(exported):
-    with served(exported[1]) as (found, _):
+    options = ["--grpc-port", "0"] if importlib.util.find_spec("grpc") else []
+    with served(exported[1], *options) as (found, _):
         yield found
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keras_bert3.serving.client import Client, RequestError
+from keras_bert3.serving.client import Client, RequestError, as_array
 from tests.serving.conftest import served, tokens
 
 pytest.importorskip("tensorflow", exc_type=ImportError)
@@ -172,6 +172,13 @@ def test_the_client_splits_batches_and_speaks_plainly(client):
         client.predict({"text": ["a"], "text_pair": []})
     with pytest.raises(ValueError, match="Expected a url"):
         Client("mnli", "127.0.0.1:8501")
+
+
+def test_zeros_at_the_end_of_a_text_stay():
+    for text in ("a\x00", b"a\x00"):
+        assert as_array([text, text * 3]).tolist() == [text, text * 3]
+        assert as_array([[text]]).dtype == object
+    assert as_array([[1, 2]]).dtype.kind == "i"
 
 
 def test_the_client_gives_up_at_its_deadline():
