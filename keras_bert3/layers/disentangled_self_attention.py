@@ -6,8 +6,11 @@ from keras import ops
 from keras_bert3.layers.masks import attention_mask as to_attention_mask
 from keras_bert3.layers.masks import masked_softmax
 from keras_bert3.layers.relative_positions import (
+    add_to_keys,
+    add_to_queries,
     identity_table,
     log_bucket_table,
+    relative_blocks,
     relative_scores,
     rows_of,
     windows,
@@ -148,34 +151,54 @@ class DisentangledSelfAttention(SelfAttention):
         """Add the terms: scaled queries `[b, q, h, d]`, keys `[b, k, h, d]` -> `[b, h, q, k]`."""
         scores = ops.einsum("bqhd,bkhd->bhqk", query, key)
         if "c2p" in self.terms:
-            scores += self._content_to_position(query, key, relative_embeddings, query_positions)
+            scores = self._add_c2p(scores, query, key, relative_embeddings, query_positions)
         if "p2c" in self.terms:
-            scores += self._position_to_content(query, key, relative_embeddings, query_positions)
+            scores = self._add_p2c(scores, query, key, relative_embeddings, query_positions)
         return scores
 
-    def _content_to_position(self, query, key, table, query_positions):
+    def scores_by_term(self, hidden, relative_embeddings):
+        """Give the terms of the scores apart, to look at them.
+
+        Args:
+            hidden: `[b, q, w]`.
+            relative_embeddings: P, `[2 k, w]`.
+
+        Returns:
+            A dict of "c2c" and the terms that are on, each `[b, h, q, q]`; their sum is what the
+            softmax takes.
+        """
+        query = self.split_heads(self.query(hidden)) * self.scale
+        key = self.split_heads(self.key(hidden))
+        scores = {"c2c": ops.einsum("bqhd,bkhd->bhqk", query, key)}
+        for term, add in (("c2p", self._add_c2p), ("p2c", self._add_p2c)):
+            if term in self.terms:
+                nothing = ops.zeros_like(scores["c2c"])
+                scores[term] = add(nothing, query, key, relative_embeddings, None)
+        return scores
+
+    def _add_c2p(self, scores, query, key, table, query_positions):
         """Q_i . Kr[delta(i, j)]: every query with every distance from its place."""
         queries, keys = ops.shape(query)[1], ops.shape(key)[1]
         standing = queries if query_positions is None else keys
         rows = rows_of(self.delta, standing - 1, standing + keys, -1)
         relative_key = self._expand(table, rows, "key")
         if query_positions is None:
-            return relative_scores(query, relative_key, keys)
-        scores = ops.einsum("bqhd,rhd->bhqr", query, relative_key)
-        return windows(scores, keys - 1 - ops.cast(query_positions, "int32"), keys)
+            return add_to_queries(scores, relative_blocks(query, relative_key, keys))
+        distant = ops.einsum("bqhd,rhd->bhqr", query, relative_key)
+        return scores + windows(distant, keys - 1 - ops.cast(query_positions, "int32"), keys)
 
-    def _position_to_content(self, query, key, table, query_positions):
+    def _add_p2c(self, scores, query, key, table, query_positions):
         """K_j . Qr[delta(i, j)]: every key with every distance, then turned round."""
         queries, keys = ops.shape(query)[1], ops.shape(key)[1]
         standing = queries if query_positions is None else keys
         sign = 1 if self.p2c_distance == "query_minus_key" else -1
         rows = rows_of(self.delta, sign * (1 - keys), keys + standing, sign)
         relative_query = self._expand(table, rows, "query") * self.scale
-        scores = relative_scores(key, relative_query, standing)
         if query_positions is None:
-            return ops.transpose(scores, (0, 1, 3, 2))
+            return add_to_keys(scores, relative_blocks(key, relative_query, standing))
+        standing_scores = relative_scores(key, relative_query, standing)
         stands = ops.one_hot(ops.cast(query_positions, "int32"), standing, dtype=scores.dtype)
-        return ops.einsum("bhkr,bqr->bhqk", scores, stands)
+        return scores + ops.einsum("bhkr,bqr->bhqk", standing_scores, stands)
 
     def _expand(self, table, rows, name):
         """Kr or Qr with a row for each distance: `[2 k, w]` -> `[r, h, d]`.

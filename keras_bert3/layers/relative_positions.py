@@ -2,14 +2,14 @@
 
 A relative score of query i and key j depends on the pair through the row delta(i, j) alone, and
 delta depends on it through the distance i - j alone. So no pair needs a look-up of its own: score
-each query with every distance, `[b, h, q, q + k]`, and shift row i by i places (`skew`). Shifting
+each query with every distance, a row of q + k, and shift row i by i places (`skew`). Shifting
 all rows at once is a reshape.
 """
 
 import numpy as np
 from keras import ops
 
-BLOCK = 128
+BLOCK = 64
 """Vectors scored with the same distances: fewer waste less work, more need fewer slices."""
 
 
@@ -86,9 +86,6 @@ def rows_of(table, first, count, step):
 def relative_scores(vectors, rows, length):
     """Score each vector with the distances from its place: `out[i, j] = vectors[i] . rows[i - j]`.
 
-    Vectors are taken `BLOCK` at a time where their number is a multiple of it: a block of B needs
-    B + k of the q + k distances.
-
     Args:
         vectors: `[b, q, h, d]`.
         rows: `[q + k, h, d]`, for the distances i - j from q - 1 down to -k.
@@ -97,15 +94,43 @@ def relative_scores(vectors, rows, length):
     Returns:
         `[b, h, q, k]`.
     """
+    scores = ops.transpose(relative_blocks(vectors, rows, length), (2, 0, 1, 3, 4))
+    return ops.reshape(scores, (-1, vectors.shape[2], ops.shape(vectors)[1], length))
+
+
+def relative_blocks(vectors, rows, length):
+    """As `relative_scores`, with the vectors in n blocks of B and the axes as they are computed.
+
+    Vectors are taken `BLOCK` at a time where their number is a multiple of it: a block of B needs
+    B + k of the q + k distances. In this order of axes a product of matrices needs no copy of
+    scores afterwards, and `skew` none either where a backend has views.
+
+    Returns:
+        `[h, n, b, B, k]`.
+    """
     _, places, heads, width = ops.shape(vectors)
     is_even = isinstance(places, int) and isinstance(length, int) and places % BLOCK == 0
     block, blocks = (BLOCK, places // BLOCK) if is_even else (places, 1)
     ends = [places - n * block for n in range(blocks)]
     parts = ops.stack([rows[end - block : end + length] for end in ends])
     vectors = ops.reshape(vectors, (-1, blocks, block, heads, width))
-    scores = ops.einsum("bnqhd,nrhd->bhnqr", vectors, parts)
-    scores = ops.reshape(scores, (-1, heads * blocks, block, block + length))
-    return ops.reshape(skew(scores, length), (-1, heads, places, length))
+    return skew(ops.einsum("bnqhd,nrhd->hnbqr", vectors, parts), length)
+
+
+def add_to_queries(scores, blocks):
+    """Add `relative_blocks` of queries to scores `[b, h, q, k]`."""
+    return _add(scores, ops.transpose(blocks, (2, 0, 1, 3, 4)))
+
+
+def add_to_keys(scores, blocks):
+    """Add `relative_blocks` of keys, `[h, n, b, B, q]`, to scores `[b, h, q, k]`."""
+    return _add(scores, ops.transpose(blocks, (2, 0, 4, 1, 3)))
+
+
+def _add(scores, parts):
+    """Add parts whose axes are those of scores, one of them in two."""
+    shape = ops.shape(scores)
+    return ops.reshape(ops.reshape(scores, (-1, *ops.shape(parts)[1:])) + parts, (-1, *shape[1:]))
 
 
 def skew(scores, length):
@@ -116,16 +141,16 @@ def skew(scores, length):
     wanted places.
 
     Args:
-        scores: `[b, h, q, q + k]`, a column for each distance from q - 1 down to -k.
+        scores: `[h, n, b, q, q + k]`, a column for each distance from q - 1 down to -k.
         length: k.
 
     Returns:
-        `[b, h, q, k]`.
+        `[h, n, b, q, k]`.
     """
-    _, heads, queries, columns = ops.shape(scores)
-    flat = ops.reshape(scores, (-1, heads, queries * columns))
-    flat = flat[:, :, queries - 1 : queries - 1 + queries * (columns - 1)]
-    return ops.reshape(flat, (-1, heads, queries, columns - 1))[..., :length]
+    heads, blocks, _, queries, columns = ops.shape(scores)
+    flat = ops.reshape(scores, (heads, blocks, -1, queries * columns))
+    flat = flat[..., queries - 1 : queries - 1 + queries * (columns - 1)]
+    return ops.reshape(flat, (heads, blocks, -1, queries, columns - 1))[..., :length]
 
 
 def windows(scores, starts, length):

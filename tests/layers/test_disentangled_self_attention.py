@@ -100,6 +100,20 @@ def test_C10_the_two_directions_would_be_told_apart():
 
 
 @LAYOUTS
+def test_the_terms_apart_sum_to_the_scores(shared):
+    layer, hidden, relative = make(shared), normal(1, 6, WIDTH), table()
+    parts = {name: to_numpy(x) for name, x in layer.scores_by_term(hidden, relative).items()}
+    assert list(parts) == ["c2c", "c2p", "p2c"]
+    query = layer.split_heads(layer.query(hidden)) * layer.scale
+    scores = layer.scores(query, layer.split_heads(layer.key(hidden)), relative)
+    np.testing.assert_allclose(sum(parts.values()), to_numpy(scores), atol=1e-5)
+    query = projections(layer, hidden, "query").reshape(6, 4, 4)
+    key = projections(layer, hidden, "key").reshape(6, 4, 4)
+    expected = np.einsum("qhd,khd->hqk", query, key) * layer.scale
+    np.testing.assert_allclose(parts["c2c"][0], expected, atol=1e-5)
+
+
+@LAYOUTS
 @pytest.mark.parametrize(("queries", "keys"), [(3, 9), (11, 4), (1, 6)])
 def test_C11_as_many_queries_as_one_likes(shared, queries, keys):
     layer, relative = make(shared), table()
