@@ -38,6 +38,7 @@ class _BatchMaker:
         rate: float = 0.15,
         probabilities: tuple[float, float, float] = (0.8, 0.1, 0.1),
         exclude_special_replacements: bool = False,
+        longest_group: int = 1,
     ):
         self.corpus = corpus
         self.examples = examples
@@ -53,6 +54,7 @@ class _BatchMaker:
             "rate": rate,
             "probabilities": probabilities,
             "exclude_special_replacements": exclude_special_replacements,
+            "longest_group": longest_group,
         }
         _check_examples(corpus, examples, tokenizer)
         self.next_sentence = bool(examples[0, 3] > 0)
@@ -115,6 +117,7 @@ class PretrainingBatches(_BatchMaker):
         rate: share of the tokens to predict.
         probabilities: shown as [MASK], as itself, as a random token, see `mask_batch`.
         exclude_special_replacements: draw random tokens from those that are not special.
+        longest_group: mask up to so many words in a row together, see `mask_batch`.
         num_shards: processes that share a step; it divides `batch_size`.
         shard: which of them this one is.
 
@@ -140,6 +143,7 @@ class PretrainingBatches(_BatchMaker):
         rate: float = 0.15,
         probabilities: tuple[float, float, float] = (0.8, 0.1, 0.1),
         exclude_special_replacements: bool = False,
+        longest_group: int = 1,
         num_shards: int = 1,
         shard: int = 0,
     ):
@@ -155,6 +159,7 @@ class PretrainingBatches(_BatchMaker):
             rate,
             probabilities,
             exclude_special_replacements,
+            longest_group,
         )
         if num_shards < 1 or batch_size % num_shards or not 0 <= shard < num_shards:
             raise ValueError(
@@ -232,6 +237,7 @@ class EvaluationBatches(_BatchMaker):
         rate: share of the tokens to predict.
         probabilities: shown as [MASK], as itself, as a random token, see `mask_batch`.
         exclude_special_replacements: draw random tokens from those that are not special.
+        longest_group: mask up to so many words in a row together, see `mask_batch`.
 
     Raises:
         ValueError: as for `PretrainingBatches`.

@@ -18,13 +18,26 @@ class MaskedLMPreprocessor(Preprocessor):
         sequence_length: see `Preprocessor`.
         mask_rate: share of tokens to predict (Devlin et al. 2018: 0.15).
         whole_words: mask all pieces of a word together.
+        longest_group: mask up to so many words in a row together (DeBERTa: 3).
+        probabilities: how hidden tokens are shown, as [MASK], as themselves, as random tokens.
         seed: of the masks, which differ from epoch to epoch.
     """
 
-    def __init__(self, tokenizer, sequence_length=None, mask_rate=0.15, whole_words=False, seed=0):
+    def __init__(
+        self,
+        tokenizer,
+        sequence_length=None,
+        mask_rate=0.15,
+        whole_words=False,
+        longest_group=1,
+        probabilities=(0.8, 0.1, 0.1),
+        seed=0,
+    ):
         super().__init__(tokenizer, sequence_length)
         self.mask_rate = mask_rate
         self.whole_words = whole_words
+        self.longest_group = longest_group
+        self.probabilities = tuple(probabilities)
         self.seed = seed
 
     def mask(self, inputs, indices, epoch=0):
@@ -42,6 +55,8 @@ class MaskedLMPreprocessor(Preprocessor):
             max_predictions=max(1, int(np.ceil(token_ids.shape[1] * self.mask_rate))),
             rate=self.mask_rate,
             whole_words=self.whole_words,
+            longest_group=self.longest_group,
+            probabilities=self.probabilities,
             is_continuation=tokenizer.is_continuation,
         )
         x = {**inputs, "token_ids": masked.token_ids, "mask_positions": masked.mask_positions}
@@ -53,6 +68,8 @@ class MaskedLMPreprocessor(Preprocessor):
             **super().get_config(),
             "mask_rate": self.mask_rate,
             "whole_words": self.whole_words,
+            "longest_group": self.longest_group,
+            "probabilities": list(self.probabilities),
             "seed": self.seed,
         }
 
@@ -92,6 +109,8 @@ class MaskedLM(Task):
         >>> task.fit(batches, steps_per_epoch=100)
     """
 
+    newly_initialised: tuple[str, ...] | None = None
+    """Paths of the weights that a checkpoint did not have; None where nothing was loaded."""
     head_names = ("enhanced_mask_decoder", "masked_lm_head", "next_sentence_head")
     preprocessor_class = MaskedLMPreprocessor
 
@@ -121,7 +140,6 @@ class MaskedLM(Task):
         self.masked_lm_head.build((None, None, backbone.hidden_dim))
         if hasattr(backbone, "mask_decoder"):
             self.enhanced_mask_decoder = backbone.mask_decoder(**self.mask_decoder)
-            self._starts = first_values(self.heads)
         if next_sentence:
             self.next_sentence_head = keras.layers.Dense(
                 2,
@@ -218,15 +236,34 @@ class MaskedLM(Task):
 
     def _check_heads_are_known(self):
         """Refuse to guess with a decoder or head that was neither loaded nor trained."""
-        now = first_values(self.heads)
-        unknown = [
-            name for name, start in getattr(self, "_starts", {}).items() if start == now.get(name)
+        optimizer = getattr(self, "optimizer", None)
+        was_trained = optimizer is not None and int(optimizer.iterations) > 0
+        if was_trained or not hasattr(self, "enhanced_mask_decoder"):
+            return
+        random = [
+            name for name, head in self.heads.items() if self._is_random(name) and head.weights
         ]
-        if unknown:
+        if random:
             raise ValueError(
                 "Expected weights that were loaded or trained for every head. Received: random "
-                f"ones for {', '.join(unknown)}"
+                f"ones for {', '.join(random)}"
             )
+
+    def _is_random(self, name):
+        """Whether a head, or a part of it, has the weights it was constructed with."""
+        if self.newly_initialised is None:
+            return True
+        return any(path.split("/")[0] == name for path in self.newly_initialised)
+
+    def load_weights(self, *arguments, **kwargs):
+        """Load a file of weights that Keras has written; they count as known."""
+        super().load_weights(*arguments, **kwargs)
+        self.newly_initialised = ()
+
+    def set_weights(self, weights):
+        """Take all weights from a list; they count as known."""
+        super().set_weights(weights)
+        self.newly_initialised = ()
 
     def _inputs_with_masks(self, texts):
         """Pack texts in which "[MASK]" stands for the mask token."""
@@ -259,20 +296,3 @@ class MaskedLM(Task):
             "next_sentence": self.next_sentence,
             "mask_decoder": dict(self.mask_decoder),
         }
-
-
-def first_values(heads):
-    """The first values of each head's first matrix, which starts at random.
-
-    Heads without a matrix, or without values yet, are left out.
-    """
-    values = {}
-    for name, head in heads.items():
-        matrices = [weight for weight in head.weights if len(weight.shape) == 2]
-        try:
-            rows = [keras.ops.convert_to_numpy(matrix)[0] for matrix in matrices[:1]]
-        except (ValueError, RuntimeError, TypeError, AttributeError, NotImplementedError):
-            continue
-        if rows:
-            values[name] = tuple(float(value) for value in rows[0][:8])
-    return values

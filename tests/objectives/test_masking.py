@@ -337,7 +337,8 @@ def test_groups_of_n_words_come_as_often_as_one_over_n():
     taken = whole.weights.sum() / (3000 * 100)
     assert 0.16 < taken < 0.18, "n of 6 n words, and more in the short last window"
     batch = masked(token_ids, **settings)
-    assert abs(batch.weights.sum(1) - 15).max() == 0, "the last group is taken in part"
+    counts = batch.weights.sum(1)
+    assert counts.max() == 15 and counts.mean() > 14.9, "the last group is taken in part"
     assert all(
         chosen <= every
         for chosen, every in zip(chosen_sets(batch), chosen_sets(whole), strict=True)

@@ -2,8 +2,9 @@ import keras
 import numpy as np
 import pytest
 
+from keras_bert3.backbones.deberta import DebertaBackbone
 from keras_bert3.checkpoints.variables import variables_by_path
-from keras_bert3.tasks.masked_lm import MaskedLM
+from keras_bert3.tasks.masked_lm import MaskedLM, MaskedLMPreprocessor
 from tests.layer_checks import to_numpy
 from tests.numpy_bert import pretraining_loss
 from tests.tasks import toy
@@ -167,3 +168,23 @@ def test_a_preset_gives_the_same_task_back(tmp_path):
     text = "the [MASK] sat"
     assert twin.fill_mask(text) == task.fill_mask(text)
     assert twin.next_sentence and twin.preprocessor.get_config() == task.preprocessor.get_config()
+
+
+def test_a_deberta_fills_masks_once_its_heads_are_trained_or_given():
+    def make():
+        size = {**toy.SIZE, "num_layers": 2}
+        backbone = DebertaBackbone(toy.tokenizer().vocabulary_size, **size, span=4)
+        return MaskedLM(backbone, preprocessor=MaskedLMPreprocessor(toy.tokenizer(), 8))
+
+    trained, text = make(), "the [MASK] sat"
+    with pytest.raises(ValueError, match="random ones for enhanced_mask_decoder, masked_lm_head$"):
+        trained.fill_mask(text)
+    trained.fit(toy.TEXTS, batch_size=12, verbose=0)
+    given = make()
+    given.set_weights(trained.get_weights())
+    expected = trained.fill_mask(text, top_k=1)[0][0]
+    token, probability = given.fill_mask(text, top_k=1)[0][0]
+    assert token == expected[0] and abs(probability - expected[1]) < 1e-5
+    given.newly_initialised = ("masked_lm_head/dense/kernel",)
+    with pytest.raises(ValueError, match="random ones for masked_lm_head$"):
+        given.fill_mask(text)
