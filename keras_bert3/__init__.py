@@ -30,6 +30,7 @@ _MODULE_OF = {
     "LSTMBackbone": "keras_bert3.backbones.lstm",
     "MaskedLM": "keras_bert3.tasks.masked_lm",
     "MultipleChoice": "keras_bert3.tasks.multiple_choice",
+    "ReplacedTokenDetection": "keras_bert3.tasks.replaced_token_detection",
     "SentencePieceTokenizer": "keras_bert3.tokenizers.sentence_piece",
     "SiFT": "keras_bert3.objectives.sift",
     "Task": "keras_bert3.tasks.task",
@@ -78,6 +79,9 @@ if TYPE_CHECKING:
     from keras_bert3.tasks.multiple_choice import MultipleChoice as MultipleChoice
     from keras_bert3.tasks.question_windows import (
         ExtractiveQAPreprocessor as ExtractiveQAPreprocessor,
+    )
+    from keras_bert3.tasks.replaced_token_detection import (
+        ReplacedTokenDetection as ReplacedTokenDetection,
     )
     from keras_bert3.tasks.task import Task as Task
     from keras_bert3.tasks.text_classifier import TextClassifier as TextClassifier

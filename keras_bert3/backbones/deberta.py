@@ -51,8 +51,8 @@ class DebertaBackbone(Backbone):
         initializer_range: standard deviation of the normal distribution that kernels and tables
             start from (0.02).
 
-    Call arguments and outputs: see `Backbone`. There is no pooler; a classifier brings
-    `ContextPooler`.
+    Call arguments and outputs: see `Backbone`; the inputs may hold `token_vectors` too, see
+    `DebertaEmbeddings`. There is no pooler; a classifier brings `ContextPooler`.
 
     Example:
         >>> backbone = DebertaBackbone(1000, 2, 4, 64, 256)
@@ -227,7 +227,8 @@ class DebertaBackbone(Backbone):
         token_ids, segment_ids, padding_mask = self.check_inputs(inputs)
         mask = attention_mask(padding_mask)
         is_real = ops.any(mask, axis=(1, 2))
-        hidden = self.embeddings(token_ids, segment_ids, is_real, training=training)
+        vectors = inputs.get("token_vectors")
+        hidden = self.embeddings(token_ids, segment_ids, is_real, vectors, training=training)
         shared = {
             "attention_mask": mask,
             "relative_embeddings": self.relative_embeddings.rows(),

@@ -27,6 +27,8 @@ class DebertaEmbeddings(keras.layers.Layer):
         token_ids: integers `[b, q]`.
         segment_ids: integers `[b, q]`; ignored where there are no segments.
         is_real: `[b, q]`, nonzero for tokens, zero for padding.
+        token_vectors: `[b, q, w]` to add to those of the token table, or None; another table's
+            part in replaced-token detection.
         training: whether dropout is on.
 
     Output shape:
@@ -66,9 +68,11 @@ class DebertaEmbeddings(keras.layers.Layer):
             self.segment.build(token_ids_shape)
         self.norm.build((*token_ids_shape, self.hidden_dim))
 
-    def call(self, token_ids, segment_ids, is_real, training=None):
+    def call(self, token_ids, segment_ids, is_real, token_vectors=None, training=None):
         """Embed a batch."""
         summed = self.token(token_ids, training=training)
+        if token_vectors is not None:
+            summed += token_vectors
         if self.num_segments:
             summed += self.segment(segment_ids, training=training)
         normed = self.norm(summed)

@@ -139,3 +139,44 @@ def test_what_is_no_batch_is_refused():
 def test_the_mask_decoder_needs_two_blocks():
     with pytest.raises(ValueError, match="num_layers=1"):
         make("v1", num_layers=1).mask_decoder()
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="JAX always compiles, by shape")
+@pytest.mark.parametrize("kind", ["v1", "v3"])
+def test_X1_compiles_by_XLA_at_unknown_lengths(kind):
+    backbone = make(kind, num_layers=1)
+    inputs = {n: keras.Input((None,), dtype="int32", name=n) for n in ("token_ids", "padding_mask")}
+    outputs = keras.layers.Dense(2)(backbone(inputs)["sequence_output"][:, 0])
+    model = keras.Model(inputs, outputs)
+    model.compile("sgd", "mse", jit_compile=True)
+    for length in (7, 9):
+        x = batch(length)
+        loss = model.train_on_batch(x, np.ones((2, 2)))
+        assert np.isfinite(loss)
+        expected = to_numpy(backbone(x)["sequence_output"])[:, 0] @ to_numpy(model.weights[-2])
+        expected += to_numpy(model.weights[-1])
+        np.testing.assert_allclose(to_numpy(model.predict_on_batch(x)), expected, atol=1e-4)
+
+
+def has_gpu():
+    if keras.backend.backend() != "torch":
+        return False
+    import torch
+
+    return torch.cuda.is_available()
+
+
+@pytest.mark.skipif(not has_gpu(), reason="needs PyTorch and a GPU")
+@EVERY_KIND
+def test_M9_a_gpu_equals_the_cpu_with_relative_scores_and_padding(kind):
+    import torch
+
+    backbone, x = make(kind), batch()
+    on_gpu = to_numpy(backbone(x)["sequence_output"])
+    with keras.device("cpu"):
+        twin = type(backbone).from_config(backbone.get_config())
+        twin.set_weights(backbone.get_weights())
+        tensors = {name: torch.tensor(value) for name, value in x.items()}
+        on_cpu = to_numpy(twin(tensors)["sequence_output"])
+    real = x["padding_mask"] == 1
+    np.testing.assert_allclose(on_gpu[real], on_cpu[real], atol=1e-3)
