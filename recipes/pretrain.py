@@ -94,6 +94,11 @@ GPT_PAPER = Config(
     long_sequence_length=512, long_fraction=0.0, batch_size=64, steps=3_000_000,
     learning_rate=2.5e-4, warmup_steps=2000, log_every=1000, held_out=0.001,
 )  # fmt: skip
+DEBERTA_MICRO = Config(backbone="deberta", masking="n_grams")
+DEBERTA_PAPER = dataclasses.replace(
+    PAPER, backbone="deberta", size="base", vocabulary_size=50_000, masking="n_grams",
+    sequence_length=512, long_fraction=0.0, batch_size=2048, learning_rate=2e-4,
+)  # fmt: skip
 # The first preset of a backbone is taken where none is named.
 PRESETS = {
     "micro": ("a BERT of two layers of 128, for a CPU", Config()),
@@ -101,6 +106,8 @@ PRESETS = {
     "bert-large": ("BERT large", dataclasses.replace(PAPER, size="large_uncased")),
     "gpt-micro": ("a GPT-1 of two layers of 128, for a CPU", GPT_MICRO),
     "lstm-micro": ("GPT-1's ablation", dataclasses.replace(GPT_MICRO, backbone="lstm")),
+    "deberta-micro": ("a DeBERTa of two layers of 128, for a CPU", DEBERTA_MICRO),
+    "deberta-base": ("He et al. 2021, DeBERTa base", DEBERTA_PAPER),
     "gpt-base": ("Radford et al. 2018: some 100 epochs of BooksCorpus", GPT_PAPER),
 }
 

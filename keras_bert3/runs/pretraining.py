@@ -30,6 +30,8 @@ COURSES = {
     ("bert", "mlm"): "bert_pretraining",
     ("gpt", "lm"): "gpt_pretraining",
     ("lstm", "lm"): "gpt_pretraining",
+    ("deberta", "mlm"): "deberta_pretraining",
+    ("deberta", "rtd"): "replaced_token_pretraining",
 }
 
 

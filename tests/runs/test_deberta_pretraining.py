@@ -1,0 +1,101 @@
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import keras_bert3 as kb
+from keras_bert3.runs import bert_pretraining, deberta_pretraining, replaced_token_pretraining
+from tests.runs import corpus
+
+RECIPE = Path(__file__).parents[2] / "recipes" / "pretrain.py"
+TINY = ["--backbone", "deberta", "--steps", "24", "--log-every", "24", "--batch-size", "4"]
+TINY += ["--vocabulary-size", "60", "--sequence-length", "16", "--long-fraction", "0"]
+TINY += ["--warmup-steps", "5", "--learning-rate", "0.005"]
+SMALL = {"num_layers": 2, "num_heads": 2, "hidden_dim": 16, "intermediate_dim": 32, "span": 8}
+SMALL["initializer_range"] = 0.2
+
+
+@pytest.fixture(scope="module")
+def recipe():
+    spec = importlib.util.spec_from_file_location("pretrain_deberta_recipe", RECIPE)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["pretrain_deberta_recipe"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def run(recipe, folder, monkeypatch, *flags):
+    for course in (deberta_pretraining, replaced_token_pretraining):
+        monkeypatch.setattr(course, "MICRO", dict(SMALL))
+    data = corpus.write(folder / "corpus.txt")
+    base = ["--data", str(data), "--data-format", "sentences", "--output", str(folder / "run")]
+    return recipe.main([*base, *TINY, *flags])
+
+
+def test_a_run_without_parts_leaves_a_model_that_fills_masks(recipe, tmp_path, monkeypatch, capsys):
+    scores = run(recipe, tmp_path, monkeypatch, "--without", "emd", "p2c")
+    folder = tmp_path / "run"
+    assert json.loads((folder / "evaluation.json").read_text()) == scores
+    assert scores["masked_lm_loss"] < scores["uniform_cross_entropy"]
+    assert "[MASK] =" in capsys.readouterr().out
+    task = kb.MaskedLM.from_preset(folder / "preset")
+    assert isinstance(task.backbone, kb.DebertaBackbone)
+    assert task.backbone.terms == ["c2p"] and not task.enhanced_mask_decoder.weights
+    assert task.preprocessor.longest_group == 3 and task.preprocessor.whole_words
+    assert len(task.fill_mask("the [MASK] sees a green tree.", top_k=2)[0]) == 2
+
+
+def test_replaced_token_detection_leaves_both_networks(recipe, tmp_path, monkeypatch, capsys):
+    scores = run(recipe, tmp_path, monkeypatch, "--objective", "rtd")
+    folder, printed = tmp_path / "run", capsys.readouterr().out
+    assert json.loads((folder / "evaluation.json").read_text()) == scores
+    assert scores["masked_lm_loss"] < scores["uniform_cross_entropy"]
+    assert 0 < scores["replaced_share"] < 0.25 and scores["replaced_loss"] < 0.6
+    assert "[MASK] =" in printed and "base rate" in printed
+    task = kb.Task.from_preset(folder / "preset")
+    assert isinstance(task, kb.ReplacedTokenDetection)
+    backbone = kb.DebertaV2Backbone.from_preset(folder / "discriminator")
+    assert backbone.num_layers == task.backbone.num_layers == 2
+
+
+def test_detection_is_scored_by_what_was_sampled():
+
+    outputs = {
+        "sampled": np.array([[7, 8], [9, 0]]),
+        "replaced": np.array([[-1.0, 2.0, -3.0, 0.5], [1.0, -2.0, 5.0, 5.0]])[..., None],
+    }
+    x = {
+        "token_ids": np.zeros((2, 4), int),
+        "mask_positions": np.array([[1, 2], [1, 0]]),
+        "padding_mask": np.array([[1, 1, 1, 1], [1, 1, 0, 0]]),
+    }
+    y = {"masked_lm": np.array([[6, 8], [5, 0]])}
+    weights = {"masked_lm": np.array([[1.0, 1.0], [1.0, 0.0]])}
+    task = SimpleNamespace(predict_on_batch=lambda x: outputs)
+    scores = replaced_token_pretraining.evaluate_detection(task, [(x, y, weights)])
+    # real tokens: scores -1 2 -3 0.5 | 1 -2, of which 2 and -2 are replaced
+    losses = [np.log1p(np.exp(s)) for s in (-1, -2, -3, 0.5, 1, 2)]
+    assert scores["replaced_loss"] == pytest.approx(np.mean(losses))
+    assert scores["replaced_share"] == pytest.approx(2 / 6)
+    assert scores["replaced_recall"] == 0.5
+    assert scores["replaced_precision"] == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("without", ("c2c",), "`without` among emd, c2p, p2c. Received: c2c"),
+        ("masking", "lines", "`masking` to be one of tokens, whole_words, n_grams"),
+        ("size", "huge", "`size` to be one of micro, base"),
+    ],
+)
+def test_unknown_settings_are_refused_before_any_work(name, value, message):
+    config = {"size": "micro", "masking": "n_grams", "without": ()}
+    with pytest.raises(ValueError, match=message):
+        deberta_pretraining.check(SimpleNamespace(**{**config, name: value}))
+    deberta_pretraining.check(SimpleNamespace(**config))
+    assert bert_pretraining.MICRO["num_layers"] == 2
