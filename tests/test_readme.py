@@ -20,6 +20,20 @@ def test_quick_start(tmp_path, monkeypatch, capsys):
     assert kb.MaskedLM.from_preset("my_bert").fill_mask("a [MASK].", top_k=1)
 
 
+def test_rows_of_a_csv_file_are_classified(tmp_path, monkeypatch, capsys):
+    from tests.tasks import toy
+
+    monkeypatch.chdir(tmp_path)
+    toy.masked_lm(max_sequence_length=64).save_to_preset("my_bert")
+    lines = ["text,label", '"the cat sat, and slept",good', "a dog ran,bad"] * 4
+    Path("reviews.csv").write_text("\n".join(lines[:1] + [x for x in lines if x != lines[0]]))
+    (code,) = [block for block in BLOCKS if "reviews.csv" in block]
+    assert len(code.strip().splitlines()) < 15
+    exec(compile(code, "README.md", "exec"), {})
+    assert capsys.readouterr().out.splitlines()[-1].startswith(("[('good', ", "[('bad', "))
+    assert kb.TextClassifier.from_preset("my_classifier").labels == ["bad", "good"]
+
+
 def test_layers_block():
     (code,) = [block for block in BLOCKS if "TransformerBlock(" in block]
     names = {}
