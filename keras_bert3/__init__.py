@@ -47,6 +47,7 @@ _ROOMS = (
     "data",
     "layers",
     "objectives",
+    "serving",
     "tasks",
     "tokenizers",
     "training",

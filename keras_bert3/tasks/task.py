@@ -263,6 +263,15 @@ class Task(keras.Model):
 
         presets.save_task(self, preset, overwrite, tokenizer)
 
+    def export_saved_model(self, directory, pair=False, name=None):
+        """Write the next version of this task for TensorFlow Serving, and return its folder.
+
+        Arguments and errors are those of `serving.export.export_saved_model`.
+        """
+        from keras_bert3.serving.export import export_saved_model
+
+        return export_saved_model(self, directory, pair, name)
+
 
 def count_updates(x, batch_size=None, epochs=1, steps_per_epoch=None, initial_epoch=0, **_):
     """Count the updates that `fit` will do, or return None where nobody can know.
