@@ -192,6 +192,7 @@ class DebertaBackbone(Backbone):
 
     def pool(self, outputs, inputs, pooler=None, training=None):
         """What `ContextPooler` makes of the first token."""
+        assert pooler is not None, "made by make_pooler"
         return pooler(outputs["sequence_output"], training=training)
 
     def masked_lm_features(self, decoder, inputs, positions=None, training=None):

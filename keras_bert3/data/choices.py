@@ -5,7 +5,7 @@ import json
 import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Choice(NamedTuple):
@@ -114,7 +114,7 @@ def read_columns(path: str | Path, columns: tuple[str, ...] | tuple[int, ...]) -
     """
     with Path(path).open(encoding="utf-8", newline="") as file:
         rows = list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
-    names = list(range(len(rows[0]))) if isinstance(columns[0], int) else rows.pop(0)
+    names: list[Any] = list(range(len(rows[0]))) if isinstance(columns[0], int) else rows.pop(0)
     missing = [str(name) for name in columns if name not in names]
     if missing:
         raise ValueError(

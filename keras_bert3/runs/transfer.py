@@ -114,9 +114,8 @@ def fine_tune(
     task.compile(optimizer=recipe.make(updates))
     task.fit(*training, batch_size=batch_size, epochs=epochs, verbose=2)
     guesses = task.predict(validation[0], batch_size=batch_size, verbose=0).argmax(-1)
-    return float(
-        np.mean([task.labels[i] == y for i, y in zip(guesses, validation[1], strict=True)])
-    )
+    names = task.labels or []
+    return float(np.mean([names[i] == y for i, y in zip(guesses, validation[1], strict=True)]))
 
 
 def majority(labels: list[str]) -> float:

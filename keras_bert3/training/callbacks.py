@@ -34,7 +34,7 @@ class NaNGuard(keras.callbacks.Callback):
             )
 
     def _last(self):
-        best = self.checkpoints.steps() if self.checkpoints is not None else []
-        if not best:
+        saved = self.checkpoints.steps() if self.checkpoints is not None else []
+        if self.checkpoints is None or not saved:
             return "There is no checkpoint before it."
-        return f"The last checkpoint, of step {best[-1]:,}, is in '{self.checkpoints.folder}'."
+        return f"The last checkpoint, of step {saved[-1]:,}, is in '{self.checkpoints.folder}'."
