@@ -1,5 +1,7 @@
+import contextlib
 import csv
 import importlib.util
+import io
 import itertools
 import json
 import subprocess
@@ -34,14 +36,21 @@ def run(recipe, tmp_path, *flags, name="run"):
     return recipe.main([*base, *TINY, *flags])
 
 
-def test_a_run_leaves_a_model_that_loads_and_fills_masks(recipe, tmp_path, capsys):
-    scores = run(recipe, tmp_path)
-    folder = tmp_path / "run"
+@pytest.fixture(scope="module")
+def finished(recipe, tmp_path_factory):
+    """A run to the end: its folder, scores and what it printed."""
+    folder, printed = tmp_path_factory.mktemp("pretrain"), io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        scores = run(recipe, folder, "--dropout", "0.1")
+    return folder / "run", scores, printed.getvalue()
+
+
+def test_a_run_leaves_a_model_that_loads_and_fills_masks(finished):
+    folder, scores, printed = finished
     with (folder / "metrics.csv").open() as file:
         assert [row["step"] for row in csv.DictReader(file)] == ["2", "3", "4"]
     assert json.loads((folder / "config.json").read_text())["steps"] == 4
     assert json.loads((folder / "evaluation.json").read_text()) == scores
-    printed = capsys.readouterr().out
     for line in ("uniform (ln", "unigram frequencies", "this model", "(chance: 50%)", "[MASK] ="):
         assert line in printed
     task = kb.MaskedLM.from_preset(folder / "preset")
@@ -49,16 +58,14 @@ def test_a_run_leaves_a_model_that_loads_and_fills_masks(recipe, tmp_path, capsy
     assert "nats a token" in (folder / "preset" / "README.md").read_text()
 
 
+def test_the_same_seed_gives_the_same_losses(recipe, tmp_path, finished):
+    assert run(recipe, tmp_path, "--dropout", "0.1") == finished[1]
+
+
 def test_it_learns_more_than_frequencies(recipe, tmp_path):
     flags = ["--steps", "200", "--log-every", "200", "--long-fraction", "0", "--batch-size", "16"]
     scores = run(recipe, tmp_path, *flags, "--warmup-steps", "20", "--vocabulary-size", "90")
     assert scores["masked_lm_loss"] < scores["unigram_cross_entropy"] - 0.5
-
-
-def test_the_same_seed_gives_the_same_losses(recipe, tmp_path):
-    flags = ["--long-fraction", "0", "--dropout", "0.1"]
-    first, second = (run(recipe, tmp_path, *flags, name=name) for name in ("first", "second"))
-    assert first == second
 
 
 def test_without_data_it_reads_the_documentation_of_python(recipe, tmp_path, capsys, monkeypatch):
