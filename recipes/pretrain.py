@@ -77,7 +77,8 @@ class Config:
     seed: int = 12345
     """Of everything random (published script: 12345)."""
     output: str | None = None
-    """Directory of the run, new or empty. None: runs/pretrain-<time>."""
+    """Directory of the run: new, empty, or an unfinished run of the same settings, which goes on.
+    None: runs/pretrain-<time>."""
 
 
 PAPER = Config(
@@ -87,7 +88,7 @@ PAPER = Config(
 )  # fmt: skip
 GPT_MICRO = Config(
     backbone="gpt", sequence_length=64, long_sequence_length=64, long_fraction=0.0, batch_size=16,
-    learning_rate=2e-3,
+    learning_rate=2e-3, steps=600, warmup_steps=60,
 )  # fmt: skip
 GPT_PAPER = Config(
     backbone="gpt", size="base", vocabulary_size=40_000, dropout=0.1, sequence_length=512,
