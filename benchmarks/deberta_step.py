@@ -71,6 +71,8 @@ def ours(config: Config, name: str, **arguments: Any) -> Callable[[], None]:
     backbone = getattr(keras_bert3, name)(
         **BASE, num_layers=config.num_layers, intermediate_dim=3072, **arguments
     )
+    if backbone.has_pooler:  # this classifier does without
+        backbone.pooler.trainable = False
     return keras_step(config, backbone, "sequence_output")
 
 
