@@ -24,7 +24,8 @@ def recipe():
 
 def test_a_preset_is_drawn(recipe, tmp_path):
     tokenizer = toy.tokenizer()
-    backbone = DebertaV2Backbone(tokenizer.vocabulary_size, **toy.SIZE, span=4)
+    size = {**toy.SIZE, "num_layers": 2}
+    backbone = DebertaV2Backbone(tokenizer.vocabulary_size, **size, span=4)
     MaskedLM(backbone, preprocessor=MaskedLMPreprocessor(tokenizer)).save_to_preset(tmp_path / "p")
     given = [str(tmp_path / "p"), "the cat sat on the mat", "--output", str(tmp_path / "map.png")]
     pictures = recipe.main([*given, "--layer", "0", "--head", "1"])

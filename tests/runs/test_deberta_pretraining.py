@@ -12,7 +12,7 @@ from keras_bert3.runs import bert_pretraining, deberta_pretraining, replaced_tok
 from tests.runs import corpus
 
 RECIPE = Path(__file__).parents[2] / "recipes" / "pretrain.py"
-TINY = ["--backbone", "deberta", "--steps", "24", "--log-every", "24", "--batch-size", "4"]
+TINY = ["--backbone", "deberta", "--steps", "16", "--log-every", "16", "--batch-size", "4"]
 TINY += ["--vocabulary-size", "60", "--sequence-length", "16", "--long-fraction", "0"]
 TINY += ["--warmup-steps", "5", "--learning-rate", "0.005"]
 SMALL = {"num_layers": 2, "num_heads": 2, "hidden_dim": 16, "intermediate_dim": 32, "span": 8}

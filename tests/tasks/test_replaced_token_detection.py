@@ -77,7 +77,7 @@ def test_losses_equal_a_loop_and_the_export_is_the_trained_network(sharing):
     ]
     task.compile()
     loss = task.compute_loss(tensors[0], tensors[1], outputs, tensors[2])
-    np.testing.assert_allclose(float(loss), generation + 7 * detection, rtol=1e-5)
+    np.testing.assert_allclose(to_numpy(loss), generation + 7 * detection, rtol=1e-5)
     hidden = task.discriminator()({"token_ids": ids, "padding_mask": x["padding_mask"]})
     scores = to_numpy(task.replaced_token_head(hidden["sequence_output"]))
     np.testing.assert_allclose(scores, to_numpy(outputs["replaced"]), atol=1e-5)
