@@ -74,6 +74,8 @@ class Config:
     """float32, mixed_bfloat16 or mixed_float16."""
     log_every: int = 100
     """Steps between two rows of metrics.csv."""
+    presets_every: int | None = None
+    """Steps between two presets that are kept, a multiple of log_every. None: only the last is."""
     seed: int = 12345
     """Of everything random (published script: 12345)."""
     output: str | None = None

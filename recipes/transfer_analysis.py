@@ -1,19 +1,20 @@
-r"""Fine-tune a pretrained GPT-1 on a table of texts, whole and in part (Radford et al. 2018, 5).
+r"""Fine-tune a pretrained GPT-1 whole and in part (Radford et al. 2018, section 5).
 
     python recipes/pretrain.py --backbone gpt --data 'corpora/*.txt' --output runs/gpt
-    python recipes/transfer_analysis.py --preset runs/gpt/preset \
-        --training SST-2/train.tsv --validation SST-2/dev.tsv
-        A table: all of the model, no auxiliary language model, no pretraining, an LSTM.
+    python recipes/transfer_analysis.py --preset runs/gpt/preset --data glue/SST-2
+        A table: all of the model, no auxiliary language model, no pretraining, an LSTM (table 5).
 
-    ... --variants layers=0 layers=1 layers=2
-        The accuracy over the number of blocks that are transferred (figure 2, left).
+    ... --benchmark race --data RACE --variants layers no_pretraining
+        Besides, a picture: the score over the number of blocks that are transferred (figure 2,
+        left).
 
-The tables are tab-separated, with columns `sentence` and `label`.
+A run leaves `metrics.csv` with a row for each variant and seed, `results.md`, `results.json` and
+`results.png`. A command that was stopped goes on, when given again, with what is missing.
 """
 
 import dataclasses
-import statistics
 import sys
+import time
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,12 +23,12 @@ class Config:
 
     preset: str
     """A language model, as `recipes/pretrain.py --backbone gpt` leaves it."""
-    training: str
-    """The table to train on."""
-    validation: str
-    """The table to score."""
+    data: str
+    """Folder with the benchmark's official files."""
+    benchmark: str = "sst2"
+    """Short name, of a benchmark of texts, pairs or multiple choice: see recipes/finetune.py."""
     variants: tuple[str, ...] = ("full", "no_auxiliary", "no_pretraining", "lstm")
-    """What to compare; layers=k too, k from 0 to the number of blocks."""
+    """What to compare. layers=k: the table and k blocks are transferred; layers: each k in turn."""
     lstm_preset: str | None = None
     """A language model of `--backbone lstm`. None: a new one of the preset's width."""
     most: int | None = None
@@ -42,8 +43,8 @@ class Config:
     """Peak rate (paper: 6.25e-5); small models want more."""
     seeds: int = 1
     """Runs of each variant; their mean is shown."""
-    table: str | None = None
-    """A CSV file that gets a row for every run."""
+    output: str | None = None
+    """Directory of the run, new or empty. None: runs/transfer-<time>."""
 
 
 def parse(arguments: list[str]) -> Config:
@@ -54,42 +55,30 @@ def parse(arguments: list[str]) -> Config:
 
 
 def main(arguments: list[str] | None = None) -> dict[str, float]:
-    """Run the recipe; return the mean accuracy of each variant."""
+    """Run the recipe; return the mean score of each variant."""
     config = parse(sys.argv[1:] if arguments is None else arguments)
-    import keras
-
     from keras_bert3 import CausalLM
-    from keras_bert3.data.choices import read_columns
     from keras_bert3.runs import transfer
+    from keras_bert3.runs.run_directory import new_run
+    from keras_bert3.runs.score_pictures import draw_curves
 
-    def read(path, most=None):
-        texts, labels = zip(*read_columns(path, ("sentence", "label"))[:most], strict=True)
-        return list(texts), list(labels)
-
-    training, validation = read(config.training, config.most), read(config.validation)
+    data = transfer.read(config)
     pretrained = CausalLM.from_preset(config.preset)
-    transfer.check_variants(config.variants, pretrained.backbone.num_layers)
+    num_layers = pretrained.backbone.num_layers
+    transfer.expand_variants(config.variants, num_layers)
     lstm = CausalLM.from_preset(config.lstm_preset) if config.lstm_preset else None
-    labels, means = sorted(set(training[1])), {}
-    options = config.learning_rate, config.epochs, config.batch_size
-    for variant in config.variants:
-        scores = []
-        for seed in range(config.seeds):
-            keras.utils.set_random_seed(seed)
-            task = transfer.make_classifier(
-                variant, pretrained, labels, config.sequence_length, lstm
-            )
-            scores.append(transfer.fine_tune(task, training, validation, *options, seed))
-            if config.table is not None:
-                row = {"variant": variant, "seed": seed, "accuracy": scores[-1]}
-                transfer.append_row(config.table, row)
-        means[variant] = statistics.mean(scores)
-        print(
-            f"| {variant:14s} | {means[variant]:.4f} | {[round(s, 4) for s in scores]} |",
-            flush=True,
-        )
-    print(f"most frequent label {transfer.majority(validation[1]):.4f}, n = {len(validation[1])}")
-    return means
+    with new_run(config.output or time.strftime("runs/transfer-%Y%m%d-%H%M%S"), config) as run:
+        rows = transfer.compare(run, config, data, pretrained, lstm)
+        guess = transfer.guessing(data[0], data[2])
+        transfer.save(run, rows, guess)
+        means = transfer.means_of(rows)
+        levels = {name: means[name][0] for name in ("no_pretraining", "lstm") if name in means}
+        levels |= {} if guess is None else {"the most frequent label": guess}
+        curve = transfer.layer_curve(means, num_layers)
+        if len(curve) > 1:
+            names = "blocks transferred", rows[0]["metric"]
+            draw_curves(run / "results.png", {"pretrained": curve}, levels, names)
+    return {name: mean for name, (mean, _) in means.items()}
 
 
 if __name__ == "__main__":

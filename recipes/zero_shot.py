@@ -1,38 +1,49 @@
 r"""Ask a language model what it was never taught (Radford et al. 2018, section 5).
 
-    python recipes/zero_shot.py --preset runs/pretrain-x/preset \
+    python recipes/zero_shot.py --preset runs/gpt/preset \
         --data copa=copa-test.xml dpr=dpr_test.c.txt sst2=SST-2/dev.tsv cola=CoLA/dev.tsv
         A table of scores, beside what guessing gives.
+
+    python recipes/pretrain.py --backbone gpt --presets-every 100 --output runs/gpt
+    python recipes/zero_shot.py --run runs/gpt --data copa=copa-test.xml --output runs/untaught
+        The same over the steps of the run, as results.json, results.md and a picture, results.png
+        (figure 2, right).
 
 | task     | file                   | what is compared                                          |
 |----------|------------------------|-----------------------------------------------------------|
 | cola     | CoLA/dev.tsv, no names | mean log-probability of the sentence, against a threshold |
 | sst2     | SST-2/dev.tsv          | "positive" and "negative" after the sentence and "very"   |
 | copa     | COPA's XML             | each alternative, after the premise and "because" or "so" |
-| dream    | DREAM's JSON           | each answer, after dialogue and question                  |
+| race     | RACE's folder          | each answer, after passage and question                   |
+| dream    | DREAM's JSON           | the same; so are swag, story_cloze, arc_easy and          |
+|          |                        | arc_challenge                                             |
 | winograd | five lines a schema    | the rest of the sentence, after each referent             |
 | dpr      | five lines a pair      | the same                                                  |
 
 The threshold of cola is the one that is best on one half of the rows, chosen at random; the other
-half is scored. Several presets, such as those of one run at several steps, give several columns.
+half is scored.
 """
 
+import contextlib
 import dataclasses
 import sys
+from pathlib import Path
 
 
 @dataclasses.dataclass(frozen=True)
 class Config:
     """Settings."""
 
-    preset: tuple[str, ...]
-    """Folders or hub names of language models."""
     data: tuple[str, ...]
     """task=file, of the tasks above."""
+    preset: tuple[str, ...] = ()
+    """Folders or hub names of language models."""
+    run: str | None = None
+    """Folder of a pretraining run that kept presets, instead of `preset`."""
     most: int | None = None
     """Examples of a task at most, the first ones. None: all."""
-    table: str | None = None
-    """A CSV file to write the scores to as well."""
+    output: str | None = None
+    """Directory for the results, new or empty. None: they are only printed."""
 
 
 def parse(arguments: list[str]) -> Config:
@@ -43,21 +54,24 @@ def parse(arguments: list[str]) -> Config:
 
 
 def main(arguments: list[str] | None = None) -> list[dict]:
-    """Run the recipe; return a row for each preset and task."""
+    """Run the recipe; return a row for each model and task."""
     config = parse(sys.argv[1:] if arguments is None else arguments)
     from keras_bert3.runs import zero_shot
+    from keras_bert3.runs.run_directory import new_run
+    from keras_bert3.runs.score_pictures import draw_curves
 
+    models = zero_shot.models_of(config.preset, config.run)
     examples = zero_shot.read_all(config.data, config.most)
-    import keras_bert3 as kb
-
-    rows = []
-    for preset in config.preset:
-        task = kb.CausalLM.from_preset(preset)
-        for name, read in examples.items():
-            rows.append({"preset": preset, **zero_shot.measure(task, name, read)})
-            print(zero_shot.line(rows[-1]), flush=True)
-    if config.table is not None:
-        zero_shot.write_table(config.table, rows)
+    has_folder = config.output is not None
+    with new_run(config.output, config) if has_folder else contextlib.nullcontext() as folder:
+        rows = zero_shot.measure_all(models, examples)
+        print(zero_shot.table(rows), end="")
+        if folder is not None:
+            zero_shot.save(Path(folder), rows)
+        if folder is not None and config.run is not None:
+            names = "steps of pretraining", "(score - guessing) / (1 - guessing)"
+            curves = zero_shot.curves(rows)
+            draw_curves(Path(folder) / "results.png", curves, {"guessing": 0.0}, names, True)
     return rows
 
 

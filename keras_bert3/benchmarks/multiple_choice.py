@@ -8,7 +8,8 @@
 | COPA        | the premise        | "What was the CAUSE of this?" or   | Roemmele et al. 2011     |
 |             |                    | "What happened as a RESULT?", an   |                          |
 |             |                    | alternative                        |                          |
-| DREAM       | the dialogue       | the question and an answer         | Sun et al. 2019          |
+| DREAM       | the dialogue, a    | the question and an answer         | Sun et al. 2019          |
+|             | line a turn        |                                    |                          |
 | ARC         | (none)             | the question and an answer         | Clark et al. 2018        |
 
 Columns of the examples are contexts and lists of choices, as `MultipleChoice` takes them.
@@ -102,7 +103,7 @@ def _dream(path: Path) -> Iterator[Item]:
 
 def _dream_item(row: Mapping[str, Any]) -> Item:
     answer = row["choice"].index(row["answer"]) if row.get("answer") else None
-    context = " ".join(row["dialogue"])
+    context = "\n".join(row["dialogue"])
     return Item(context, row["question"], list(row["choice"]), answer, str(row["dialogue_id"]))
 
 
@@ -164,11 +165,15 @@ class ChoiceBenchmark:
         Raises:
             ValueError: for another split, or a missing or broken file.
         """
+        return examples_of(self.read_items(path, split), path)
+
+    def read_items(self, path: str | os.PathLike, split: str) -> list[Item]:
+        """Read a split with questions and choices apart; see `read`."""
         if split not in self.files:
             raise ValueError(f"Expected a split among {sorted(self.files)}. Received: {split!r}")
         found = self._find(Path(path), split)
         try:
-            return examples_of(self.items(found), found)
+            return list(self.items(found))
         except (KeyError, IndexError, TypeError, xml.etree.ElementTree.ParseError) as error:
             raise ValueError(
                 f"Expected '{found}' in the format of {self.name}. Received: {error!r}"

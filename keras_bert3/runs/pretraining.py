@@ -99,6 +99,12 @@ def check(config) -> None:
                 "Expected positive counts, shares between 0 and 1, no more warm-up than steps. "
                 f"Received: {name}={getattr(config, name)}"
             )
+    every = getattr(config, "presets_every", None)
+    if every is not None and (every < 1 or every % config.log_every):
+        raise ValueError(
+            f"Expected presets_every to be a multiple of log_every={config.log_every}. "
+            f"Received: presets_every={every}"
+        )
     course_of(config).check(config)
 
 

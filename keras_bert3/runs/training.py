@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from keras_bert3.runs.kept_presets import KeepPresets
 from keras_bert3.runs.run_log import RunLog, keep_rows
 from keras_bert3.training.callbacks import NaNGuard
 from keras_bert3.training.checkpointing import Checkpoints, SaveCheckpoints, listening
@@ -21,7 +22,7 @@ def train(folder: Path, config, task, phases: list) -> None:
 
     Args:
         folder: of the run.
-        config: has `log_every` and `seed`.
+        config: has `log_every` and `seed`, and perhaps `presets_every`, see `KeepPresets`.
         task: compiled.
         phases: see `Phase`; `training.forever(step)` yields the batches from a step on, the same
             in every process.
@@ -47,13 +48,15 @@ def train(folder: Path, config, task, phases: list) -> None:
 def _train_phase(folder, config, task, phase, checkpoints, first_step, start, notice):
     """Train from step `start` of a phase to its end, or until a notice arrives."""
     tokens = phase.training.batch_size * phase.sequence_length
+    every = getattr(config, "presets_every", None)
     for begin, steps, epochs in stretches(start, phase.steps, config.log_every):
         log = RunLog(folder, tokens, first_step + begin, learning_rate_of(task.optimizer))
         guard = NaNGuard(first_step + begin, checkpoints)
         save = SaveCheckpoints(checkpoints, first_step + begin, config.seed, notice)
+        keep = [KeepPresets(folder, every, first_step + begin)] if every else []
         # Anew for each call: Keras reads a few batches ahead of what it trains on.
         batches = phase.training.forever(begin)
-        callbacks = [log, guard, save]
+        callbacks = [log, guard, *keep, save]
         task.fit(batches, steps_per_epoch=steps, epochs=epochs, callbacks=callbacks, shuffle=False)
         if notice.arrived:
             raise SystemExit(STOPPED_BY_SIGTERM)

@@ -90,8 +90,10 @@ def test_dream(tmp_path):
     row = {"question": "Who?", "choice": ["A.", "B.", "C."], "answer": "C."}
     write(tmp_path / "dev.json", json.dumps([[["M: Hi.", "W: Yes."], [row], "4-1"]]))
     examples = DREAM.read(tmp_path, "dev")
-    assert examples.inputs == (["M: Hi. W: Yes."], [["Who? A.", "Who? B.", "Who? C."]])
+    assert examples.inputs == (["M: Hi.\nW: Yes."], [["Who? A.", "Who? B.", "Who? C."]])
     assert examples.labels == [2] and examples.ids == ["4-1/0"]
+    (item,) = DREAM.read_items(tmp_path, "dev")
+    assert item == ("M: Hi.\nW: Yes.", "Who?", ["A.", "B.", "C."], 2, "4-1/0")
 
 
 def test_arc_in_both_of_its_formats(tmp_path):

@@ -10,6 +10,7 @@ import pytest
 
 import keras_bert3 as kb
 from keras_bert3.data.tokenized_corpus import TokenizedCorpus
+from keras_bert3.runs.kept_presets import kept_presets
 from keras_bert3.tokenizers import gpt_text
 from keras_bert3.training.optimizers import GPTAdam
 from keras_bert3.training.schedules import WarmupCosineDecay
@@ -18,7 +19,7 @@ from tests.runs import corpus
 RECIPE = Path(__file__).parents[2] / "recipes" / "pretrain.py"
 TINY = ["--backbone", "gpt", "--steps", "60", "--log-every", "40", "--batch-size", "4"]
 TINY += ["--vocabulary-size", "40", "--sequence-length", "16", "--long-sequence-length", "16"]
-TINY += ["--warmup-steps", "5"]
+TINY += ["--warmup-steps", "5", "--presets-every", "40"]
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +54,7 @@ def test_a_run_leaves_a_model_that_loads_and_writes(finished):
     assert json.loads((folder / "evaluation.json").read_text()) == scores
     for line in ("uniform", "unigram frequencies", "this model", "a token     a word", "..."):
         assert line in printed
+    assert list(kept_presets(folder)) == [0, 40, 60]
     task = kb.CausalLM.from_preset(folder / "preset")
     assert task.backbone.max_sequence_length == 16
     tokenizer = task.preprocessor.tokenizer

@@ -1,16 +1,26 @@
-import csv
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from keras_bert3 import CausalLM, CausalLMPreprocessor, GPTBackbone, LSTMBackbone
+from keras_bert3.benchmarks import hub
+from keras_bert3.benchmarks.examples import Examples
 from keras_bert3.checkpoints.variables import variables_by_path
 from keras_bert3.runs import transfer
 from keras_bert3.tokenizers.byte_pair_training import train_byte_pair
 from tests.layer_checks import to_numpy
 
 TEXTS = ["a joy to see", "a bore to see", "pure joy", "what a bore"] * 2
-LABELS = ["good", "bad"] * 4
+EXAMPLES = Examples((TEXTS,), ["positive", "negative"] * 4, [str(i) for i in range(8)])
+CONFIG = SimpleNamespace(
+    variants=("full",),
+    seeds=2,
+    sequence_length=8,
+    batch_size=8,
+    epochs=40,
+    learning_rate=0.03,
+)
 TOKENIZER = train_byte_pair(TEXTS, 20, "bert")
 
 
@@ -41,6 +51,7 @@ def test_so_many_blocks_are_transferred_and_no_more(pretrained):
         (0, {"embeddings"}),
         (1, {"embeddings", "block_0"}),
         (2, {"embeddings", "block_0", "block_1"}),
+        (None, {"embeddings", "block_0", "block_1"}),
     ):
         made = transfer.partly_pretrained(pretrained.backbone, count)
         assert equal_parts(made, pretrained.backbone) == wanted
@@ -53,28 +64,63 @@ def test_variants_are_networks_and_losses(pretrained):
         "no_auxiliary": ({"embeddings", "block_0", "block_1"}, 0.0),
         "no_pretraining": (set(), 0.5),
     }
+    sst2 = hub.find("sst2")
     for variant, (parts, weight) in wanted.items():
-        task = transfer.make_classifier(variant, pretrained, ["bad", "good"], 12)
+        task = transfer.make_task(variant, pretrained, sst2, 12)
         assert equal_parts(task.backbone, pretrained.backbone) == parts
         assert task.auxiliary_lm_weight == weight
         assert task.backbone.vocabulary_size == TOKENIZER.vocabulary_size + 3
-    task = transfer.make_classifier("lstm", pretrained, ["bad", "good"], 12)
-    assert isinstance(task.backbone, LSTMBackbone) and task.backbone.hidden_dim == 16
-    transfer.check_variants(wanted, 2)
+    assert transfer.expand_variants(["layers", *wanted], 2) == [
+        *("layers=0", "layers=1", "layers=2", "full", "no_auxiliary", "no_pretraining")
+    ]
     for variant in ("layers=3", "layers=", "none"):
         with pytest.raises(ValueError, match=f"k up to 2. Received: '{variant}'"):
-            transfer.check_variants([variant], 2)
+            transfer.expand_variants([variant], 2)
 
 
-def test_fine_tuning_learns_the_labels(pretrained):
-    task = transfer.make_classifier("full", pretrained, ["bad", "good"], 8)
-    data = TEXTS, LABELS
-    assert transfer.fine_tune(task, data, data, 0.03, 40, 8, seed=0) == 1.0
-    assert transfer.majority(["a", "b", "a"]) == pytest.approx(2 / 3)
+def test_an_lstm_is_new_or_pretrained_and_never_trained_itself(pretrained):
+    sst2 = hub.find("sst2")
+    task = transfer.make_task("lstm", pretrained, sst2, 12)
+    assert isinstance(task.backbone, LSTMBackbone) and task.backbone.hidden_dim == 16
+    lstm = CausalLM(LSTMBackbone(task.backbone.vocabulary_size, 4), task.preprocessor)
+    made = transfer.make_task("lstm", pretrained, sst2, 12, lstm).backbone
+    assert made is not lstm.backbone
+    for ours, theirs in zip(made.weights, lstm.backbone.weights, strict=True):
+        np.testing.assert_array_equal(to_numpy(ours.value), to_numpy(theirs.value))
 
 
-def test_rows_are_appended(tmp_path):
-    for value in (1, 2):
-        transfer.append_row(tmp_path / "t.csv", {"variant": "full", "accuracy": value})
-    with (tmp_path / "t.csv").open() as file:
-        assert [row["accuracy"] for row in csv.DictReader(file)] == ["1", "2"]
+def test_a_benchmark_chooses_the_task(pretrained):
+    names = {"rte": "GPTTextClassifier", "stsb": "GPTSimilarity", "copa": "GPTMultipleChoice"}
+    for benchmark, name in names.items():
+        task = transfer.make_task("full", pretrained, hub.find(benchmark), 12)
+        assert type(task).__name__ == name
+    with pytest.raises(ValueError, match="for GPT-1. Received: SQuAD"):
+        transfer.read(SimpleNamespace(benchmark="squad1", data="nowhere"))
+
+
+def test_fine_tuning_learns_the_labels_and_goes_on_where_it_was(pretrained, tmp_path):
+    (tmp_path / "metrics.csv").write_text(
+        "variant,seed,metric,score\nfull,1,accuracy,0.25\nlayers=0,0,accuracy,0.5\n"
+    )
+    data = hub.find("sst2"), EXAMPLES, EXAMPLES
+    rows = transfer.compare(tmp_path, CONFIG, data, pretrained)
+    wanted = [("full", 1, 0.25), ("layers=0", 0, 0.5), ("full", 0, 1.0)]
+    assert [(row["variant"], row["seed"], row["score"]) for row in rows] == wanted
+    assert transfer.compare(tmp_path, CONFIG, data, pretrained) == rows
+    means = transfer.means_of(rows)
+    assert means["full"] == (0.625, pytest.approx(0.75 / 2**0.5))
+    assert transfer.layer_curve(means, 2) == [(0, 0.5, 0.0), (2, *means["full"])]
+    transfer.save(tmp_path, rows, 0.5)
+    assert "| full | 0.6250 | 0.5303 | 2 |" in (tmp_path / "results.md").read_text()
+
+
+def test_guessing_is_scored_as_the_benchmark_does():
+    rows = ["acceptable", "acceptable", "unacceptable"]
+    for benchmark, labels, wanted in (
+        ("cola", rows, 0.0),
+        ("rte", ["entailment", "not_entailment", "entailment"], 2 / 3),
+        ("copa", [1, 0, 1], 2 / 3),
+        ("stsb", [1.0, 2.0, 5.0], None),
+    ):
+        examples = Examples(([],), labels, ["0", "1", "2"])
+        assert transfer.guessing(hub.find(benchmark), examples) == pytest.approx(wanted)

@@ -1,4 +1,4 @@
-import csv
+import json
 import math
 
 import numpy as np
@@ -25,7 +25,7 @@ def task():
 @pytest.fixture
 def files(tmp_path):
     (tmp_path / "copa.xml").write_text(
-        '<c><item asks-for="cause" most-plausible-alternative="1"><p>The cat sat.</p>'
+        '<c><item id="1" asks-for="cause" most-plausible-alternative="1"><p>The cat sat.</p>'
         "<a1>the dog sang</a1><a2>a bird sang</a2></item></c>"
     )
     (tmp_path / "dpr.txt").write_text(
@@ -88,13 +88,54 @@ def test_matthews_correlation():
     assert zero_shot.matthews(labels, np.ones(6)) == 0.0
 
 
-def test_settings_and_table(tmp_path):
+def test_settings_name_a_task_and_a_file_with_answers(tmp_path):
     for setting in ("mnli=file", "copa"):
         with pytest.raises(ValueError, match=f"task=file.*Received: '{setting}'"):
             zero_shot.read_all([setting])
-    row = {"task": "copa", "n": 9, "metric": "accuracy", "chance": 0.5, "error": 0.1, "score": 0.6}
-    assert zero_shot.line(row) == "| copa     |     9 | accuracy | 0.500 ± 0.100 | 0.600 |"
-    zero_shot.write_table(tmp_path / "t.csv", [row, row])
-    with (tmp_path / "t.csv").open() as file:
-        assert [r["score"] for r in csv.DictReader(file)] == ["0.6", "0.6"]
-    assert [p.name for p in tmp_path.iterdir()] == ["t.csv"]
+    row = {"premise": "a", "choice1": "b", "choice2": "c", "question": "cause"}
+    (tmp_path / "copa.jsonl").write_text(json.dumps(row))
+    with pytest.raises(ValueError, match="examples with answers in '.*copa.jsonl'. Received: none"):
+        zero_shot.read_all([f"copa={tmp_path / 'copa.jsonl'}"])
+    for presets, run in (((), None), (("a",), "b")):
+        with pytest.raises(ValueError, match=f"either presets or a run.*run={run}"):
+            zero_shot.models_of(presets, run)
+
+
+def test_questions_stand_between_document_and_answers(tmp_path):
+    questions = [{"question": "Who?", "choice": ["He.", "She."], "answer": "She."}]
+    (tmp_path / "dream.json").write_text(json.dumps([[["M: Me?", "W: No."], questions, "1"]]))
+    (question,) = zero_shot.read_all([f"dream={tmp_path / 'dream.json'}"])["dream"]
+    assert question == (["M: Me?\nW: No.\nWho?"] * 2, ["He.", "She."], 1)
+    (tmp_path / "arc.csv").write_text("Q?,a,b,c,,B\n")
+    with pytest.raises(ValueError, match="Received: none"):  # a choice is missing
+        zero_shot.read_all([f"arc_easy={tmp_path / 'arc.csv'}"])
+
+
+def row_of(model, task, chance, score):
+    numbers = {"n": 9, "metric": "accuracy", "chance": chance, "error": 0.1, "score": score}
+    return {"model": model, "task": task, **numbers}
+
+
+def test_tables_and_curves(tmp_path):
+    assert zero_shot.line(row_of(0, "copa", 0.5, 0.6)) == (
+        "| copa     |     9 | accuracy | 0.500 ± 0.100 | 0.600 |"
+    )
+    rows = [
+        row_of(80, "copa", 0.5, 0.75),
+        row_of(80, "cola", 0.0, 0.1),
+        row_of(0, "copa", 0.5, 0.4),
+    ]
+    rows.append(row_of(0, "cola", 0.0, -0.1))
+    zero_shot.save(tmp_path, rows)
+    assert (tmp_path / "results.md").read_text().splitlines() == [
+        "| steps | copa | cola |",
+        "| --- | --- | --- |",
+        "| examples | 9 | 9 |",
+        "| guessing | 0.500 ± 0.100 | 0.000 ± 0.100 |",
+        "| 80 | 0.750 | 0.100 |",
+        "| 0 | 0.400 | -0.100 |",
+    ]
+    assert json.loads((tmp_path / "results.json").read_text()) == rows
+    curves = zero_shot.curves(rows)
+    assert curves["copa"] == [(0, pytest.approx(-0.2), 0.2), (80, pytest.approx(0.5), 0.2)]
+    assert curves["cola"] == [(0, -0.1, 0.1), (80, 0.1, 0.1)]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from keras_bert3.data import choices
+from keras_bert3.benchmarks import glue, multiple_choice
 from keras_bert3.tasks import gpt_preprocessors as gpt
 from keras_bert3.tokenizers.byte_pair import TASK_TOKENS, BytePairTokenizer
 
@@ -36,7 +36,7 @@ def printed(ids):
 
 @real_data
 def test_classification_of_SST2(tokenizer):
-    ((text, _), *_) = choices.read_columns(DATA / "glue/SST-2/dev.tsv", ("sentence", "label"))
+    text = glue.SST2.read(DATA / "glue/SST-2", "dev").inputs[0]
     (ids,) = rows_of(gpt.GPTPreprocessor(tokenizer)([text]))
     assert ids == [40478, 507, 535, 246, 7403, 488, 2528, 19759, 4867, 239, 40480]
     assert printed(ids)
@@ -44,9 +44,8 @@ def test_classification_of_SST2(tokenizer):
 
 @real_data
 def test_entailment_of_RTE(tokenizer):
-    names = ("sentence1", "sentence2")
-    ((premise, hypothesis), *_) = choices.read_columns(DATA / "glue/RTE/dev.tsv", names)
-    (ids,) = rows_of(gpt.GPTPreprocessor(tokenizer)([premise], [hypothesis]))
+    premises, hypotheses = glue.RTE.read(DATA / "glue/RTE", "dev").columns
+    (ids,) = rows_of(gpt.GPTPreprocessor(tokenizer)(premises[:1], hypotheses[:1]))
     assert ids[:6] == [START, 9121, 24036, 240, 481, 12177]
     assert ids[-9:] == [239, DELIMITER, 9488, 24036, 558, 531, 4437, 239, CLASSIFY]
     assert len(ids) == 36 and printed(ids)
@@ -54,9 +53,8 @@ def test_entailment_of_RTE(tokenizer):
 
 @real_data
 def test_similarity_of_STSB_both_ways_round(tokenizer):
-    names = ("sentence1", "sentence2")
-    ((first, second), *_) = choices.read_columns(DATA / "glue/STS-B/dev.tsv", names)
-    rows = rows_of(gpt.GPTSimilarityPreprocessor(tokenizer)([first], [second]))
+    first, second = glue.STSB.read(DATA / "glue/STS-B", "dev").columns
+    rows = rows_of(gpt.GPTSimilarityPreprocessor(tokenizer)(first[:1], second[:1]))
     one, two = [246, 762, 556], [246, 762, 2311]
     rest = [246, 1162, 4340, 544, 4542, 239]
     assert rows == [
@@ -68,7 +66,7 @@ def test_similarity_of_STSB_both_ways_round(tokenizer):
 
 @real_data
 def test_multiple_choice_of_COPA(tokenizer):
-    row = choices.read_copa(DATA / "choice/copa-dev.xml")[0]
+    row = multiple_choice.COPA.read_items(DATA / "choice/copa-dev.xml", "dev")[0]
     frame = gpt.GPTMultipleChoicePreprocessor(tokenizer).frame
     rows = rows_of(frame([row.context], [row.choices]))
     premise = [START, 547, 956, 3517, 246, 3265, 715, 481, 3614, 239, DELIMITER]
@@ -81,7 +79,7 @@ def test_multiple_choice_of_COPA(tokenizer):
 
 @real_data
 def test_question_answering_of_DREAM(tokenizer):
-    row = choices.read_dream(DATA / "choice/dream/dev.json")[0]
+    row = multiple_choice.DREAM.read_items(DATA / "choice/dream", "dev")[0]
     frame = gpt.GPTMultipleChoicePreprocessor(tokenizer).frame
     rows = rows_of(frame([(row.context, row.question)], [row.choices]))
     assert len(rows) == 3 and printed(rows[row.answer])
