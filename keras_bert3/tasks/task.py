@@ -117,21 +117,25 @@ class Task(keras.Model):
             y, sample_weight, shuffle, batch_size = None, None, False, None
         if not self.compiled:
             self.compile(self.default_optimizer(count_updates(x, batch_size, **kwargs)))
-        self._build_optimizer()
         shuffle = shuffle and not hasattr(x, "__next__")  # a generator has an order of its own
         with kept_weights(self):
             return super().fit(
                 x, y, batch_size, shuffle=shuffle, sample_weight=sample_weight, **kwargs
             )
 
-    def _build_optimizer(self):
-        """Create the optimiser's variables before a step is compiled.
+    def make_train_function(self, force=False):
+        """Create the optimiser's variables, and each loss's mean, before a step is compiled.
 
         Created while TensorFlow traces its first step, they would double the time of that; under a
         distribution strategy Keras creates them itself.
         """
-        if not self.optimizer.built and getattr(self, "_distribute_strategy", None) is None:
-            self.optimizer.build(self.trainable_variables)
+        if getattr(self, "_distribute_strategy", None) is None:
+            if not self.optimizer.built:
+                self.optimizer.build(self.trainable_variables)
+            if isinstance(self.loss, dict) and not self._compile_loss.built:
+                outputs = dict.fromkeys(self.loss, 0.0)  # their names are all that is looked at
+                self._compile_loss.build(outputs, outputs)
+        return super().make_train_function(force)
 
     def evaluate(self, x=None, y=None, batch_size=None, sample_weight=None, **kwargs):
         """Return the loss and metrics on strings, arrays or anything Keras takes."""

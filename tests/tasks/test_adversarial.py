@@ -140,6 +140,7 @@ def test_fit_updates_by_the_gradient_of_the_definition(accumulation):
     assert largest > 0.05
 
 
+@pytest.mark.graph
 def test_P1_loss_falls_in_mixed_float16_with_loss_scaling():
     keras.config.set_dtype_policy("mixed_float16")
     task = Classifier(dropout=0.01)

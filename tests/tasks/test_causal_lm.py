@@ -65,6 +65,7 @@ def test_the_loss_weighs_every_token_alike():
     np.testing.assert_allclose(scores["perplexity"], np.exp(expected), rtol=1e-4)
 
 
+@pytest.mark.graph
 def test_fit_on_strings_learns_them_and_generate_writes_them():
     keras.utils.set_random_seed(1)
     task = make(dropout=0.0)

@@ -117,6 +117,7 @@ def test_Q8_scripts_without_spaces(task):
     assert task.preprocessor.tokenizer.id_to_token(int(x["token_ids"][0, 4])) == "国"
 
 
+@pytest.mark.graph
 def test_training_finds_answers_and_their_absence(task):
     task.fit((QUESTIONS, CONTEXTS), SPANS, epochs=25, batch_size=32, verbose=0)
     task.null_threshold = 0.0

@@ -100,6 +100,7 @@ def negative_log_likelihoods(logits, labels):
     return -np.take_along_axis(logs, np.asarray(labels)[..., None], -1)[..., 0]
 
 
+@pytest.mark.graph
 def test_the_language_model_counts_half_in_training_and_not_in_evaluation(classifier):
     classifier.compile(optimizer=keras.optimizers.SGD(0.0))
     labels = np.array([0, 1, 1])

@@ -106,6 +106,7 @@ def test_the_first_loss_is_that_of_the_formulas_on_every_backend():
     assert abs(scores["loss"] - expected) < 1e-4
 
 
+@pytest.mark.graph
 def test_texts_are_masked_and_learned_from():
     task = toy.masked_lm()
     before = task.evaluate(toy.TEXTS, verbose=0, return_dict=True)

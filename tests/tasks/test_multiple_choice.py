@@ -32,6 +32,7 @@ def test_the_loss_is_a_softmax_over_the_choices(task):
     assert abs(received["loss"] - losses.mean()) < 1e-5
 
 
+@pytest.mark.graph
 def test_training_moves_the_head(task):
     before = to_numpy(task.multiple_choice_head.kernel)
     task.fit((CONTEXTS, CHOICES), [0, 1, 1, 0], epochs=2, verbose=0)

@@ -133,6 +133,7 @@ def test_decoupled_steps_train_each_network_by_its_own_optimizer():
         decoupled_step(make("shared"), x, y, weights)
 
 
+@pytest.mark.graph
 def test_texts_train_it_and_a_preset_keeps_it(tmp_path):
     task = make(texts=True)
     task.compile(keras.optimizers.Adam(1e-2))

@@ -35,6 +35,7 @@ def inputs(rows=2, length=6):
     return {"token_ids": ids, "padding_mask": np.ones((rows, length), bool)}
 
 
+@pytest.mark.graph
 def test_texts_and_names_are_learned(trained):
     task, history = trained
     assert history["loss"][-1] < history["loss"][0] - 0.3 and history["accuracy"][-1] > 0.9

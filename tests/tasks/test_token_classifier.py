@@ -124,6 +124,7 @@ def test_words_without_a_label_do_not_count(task):
     np.testing.assert_allclose(some["loss"], -np.log(rows[[1, 4], 0]).mean(), rtol=1e-4)
 
 
+@pytest.mark.graph
 def test_training_on_words_finds_entities_in_texts(task):
     task.fit(WORDS, TAGS, epochs=12, batch_size=6, verbose=0, validation_data=(WORDS, TAGS))
     assert task.predict(WORDS * 4) == TAGS * 4
