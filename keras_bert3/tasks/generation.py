@@ -29,6 +29,7 @@ def generate(task, prompts: Sequence[Sequence[int]], max_length: int, sampler, e
     Returns:
         For each prompt the list of its ids and those that follow.
     """
+    _check_words(task.backbone, prompts, sampler, end_id)
     lengths = np.array([len(prompt) for prompt in prompts])
     _check(task.backbone, lengths, max_length)
     width = _rounded(lengths.max(), max_length)
@@ -52,6 +53,24 @@ def generate(task, prompts: Sequence[Sequence[int]], max_length: int, sampler, e
             following = following[: following.index(end_id) + 1]
         rows.append([*map(int, prompt), *following])
     return rows
+
+
+def _check_words(backbone, prompts, sampler, end_id) -> None:
+    """Refuse what no loop could tell from what was meant: ids and counts beyond the vocabulary."""
+    size = backbone.vocabulary_size
+    if any(np.ndim(prompt) != 1 for prompt in prompts):
+        raise ValueError(f"Expected a list of ids for each prompt. Received: {str(prompts)[:60]}")
+    named = [int(i) for prompt in prompts for i in prompt] + ([] if end_id is None else [end_id])
+    unknown = [i for i in named if not 0 <= i < size]
+    if unknown:
+        raise ValueError(
+            f"Expected ids of a vocabulary of {size} tokens, from 0. Received: {unknown[0]}"
+        )
+    if not (isinstance(sampler, Beam | Contrastive) or hasattr(sampler, "choose")):
+        raise ValueError(f"Expected a sampler, such as `Greedy()`. Received: {sampler!r}")
+    width = {Beam: "num_beams", Contrastive: "top_k"}.get(type(sampler))
+    if width is not None and getattr(sampler, width) > size:
+        raise ValueError(f"Expected {width} up to the vocabulary's {size}. Received: {sampler}")
 
 
 def _check(backbone, lengths: np.ndarray, max_length: int) -> None:

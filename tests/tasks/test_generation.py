@@ -129,9 +129,20 @@ def test_wrong_arguments_are_named(task):
         ([[1], []], 5, "at least one token. Received: lengths \\[1, 0\\]"),
         ([[1, 2]], 41, "at most 40.*Received: max_length=41"),
         ([[1, 2, 3]], 3, "shorter than max_length=3 tokens. Received: one of 3"),
+        ([1, 2, 3], 5, r"list of ids for each prompt. Received: \[1, 2, 3\]"),
+        ([[1, 2], [V]], 5, f"vocabulary of {V} tokens, from 0. Received: {V}"),
+        ([[1, -1]], 5, f"vocabulary of {V} tokens, from 0. Received: -1"),
     ):
         with pytest.raises(ValueError, match=message):
             task.generate(prompts, length)
+    for sampler, end_id, message in (
+        ("greedy", None, r"a sampler, such as `Greedy\(\)`. Received: 'greedy'"),
+        (Beam(V + 1), None, f"num_beams up to the vocabulary's {V}"),
+        (Contrastive(V + 1), None, f"top_k up to the vocabulary's {V}"),
+        (Greedy(), V, f"Received: {V}"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            task.generate([[1]], 5, sampler, end_id)
     with pytest.raises(ValueError, match="no preprocessor"):
         task.generate("text", 5)
     for make, message in (
