@@ -68,9 +68,8 @@ def _check_words(backbone, prompts, sampler, end_id) -> None:
         )
     if not (isinstance(sampler, Beam | Contrastive) or hasattr(sampler, "choose")):
         raise ValueError(f"Expected a sampler, such as `Greedy()`. Received: {sampler!r}")
-    width = {Beam: "num_beams", Contrastive: "top_k"}.get(type(sampler))
-    if width is not None and getattr(sampler, width) > size:
-        raise ValueError(f"Expected {width} up to the vocabulary's {size}. Received: {sampler}")
+    if isinstance(sampler, Contrastive) and sampler.top_k > size:
+        raise ValueError(f"Expected top_k up to the vocabulary's {size}. Received: {sampler}")
 
 
 def _check(backbone, lengths: np.ndarray, max_length: int) -> None:

@@ -137,7 +137,6 @@ def test_wrong_arguments_are_named(task):
             task.generate(prompts, length)
     for sampler, end_id, message in (
         ("greedy", None, r"a sampler, such as `Greedy\(\)`. Received: 'greedy'"),
-        (Beam(V + 1), None, f"num_beams up to the vocabulary's {V}"),
         (Contrastive(V + 1), None, f"top_k up to the vocabulary's {V}"),
         (Greedy(), V, f"Received: {V}"),
     ):
