@@ -6,8 +6,9 @@ r"""Ask a language model what it was never taught (Radford et al. 2018, section 
 
     python recipes/pretrain.py --backbone gpt --presets-every 100 --output runs/gpt
     python recipes/zero_shot.py --run runs/gpt --data copa=copa-test.xml --output runs/untaught
-        The same over the steps of the run, as results.json, results.md and a picture, results.png
-        (figure 2, right).
+        The same over the steps of the run, as metrics.csv, results.json, results.md and a picture,
+        results.png (figure 2, right), where a point within two standard errors of guessing is
+        hollow.
 
 | task     | file                   | what is compared                                          |
 |----------|------------------------|-----------------------------------------------------------|
@@ -71,7 +72,7 @@ def main(arguments: list[str] | None = None) -> list[dict]:
         if folder is not None and config.run is not None:
             names = "steps of pretraining", "(score - guessing) / (1 - guessing)"
             curves = zero_shot.curves(rows)
-            draw_curves(Path(folder) / "results.png", curves, {"guessing": 0.0}, names, True)
+            draw_curves(Path(folder) / "results.png", curves, {"guessing": 0.0}, names, 0.0)
     return rows
 
 

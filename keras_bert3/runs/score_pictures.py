@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 Point = tuple[float, float, float]
-"""x, y, and the standard error of y (0: none is drawn)."""
+"""x, y, and the standard error of y."""
 
 
 def draw_curves(
@@ -12,7 +12,7 @@ def draw_curves(
     curves: Mapping[str, Sequence[Point]],
     levels: Mapping[str, float],
     names: tuple[str, str],
-    logarithmic: bool = False,
+    guess: float | None = None,
 ) -> None:
     """Draw curves and horizontal lines into a file; its ending chooses the format.
 
@@ -21,24 +21,25 @@ def draw_curves(
         curves: points by the name of the curve.
         levels: heights of dashed lines by their names.
         names: of the two axes.
-        logarithmic: whether x counts in powers of ten, 0 beside the first.
+        guess: points within two standard errors of it are hollow; without it errors are bars.
     """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.subplots()
-    for name, points in curves.items():
+    for i, (name, points) in enumerate(curves.items()):
         x, y, error = zip(*points, strict=True)
-        bars = error if any(error) else None
-        axes.errorbar(x, y, yerr=bars, marker="o", markersize=4, capsize=2, label=name)
+        if guess is None:
+            axes.errorbar(x, y, yerr=error, marker="o", capsize=2, label=name)
+            continue
+        filled = [f"C{i}" if abs(b - guess) > 2 * e else "white" for _, b, e in points]
+        axes.plot(x, y, color=f"C{i}", label=name)
+        axes.scatter(x, y, s=16, c=filled, edgecolors=f"C{i}", zorder=3)
     for i, (name, height) in enumerate(levels.items()):
         axes.axhline(height, linestyle="--", color=f"C{len(curves) + i}", label=name)
-    if logarithmic:
-        positive = [x for points in curves.values() for x, _, _ in points if x > 0]
-        axes.set_xscale("symlog", linthresh=min(positive, default=1))
     axes.set_xlabel(names[0])
     axes.set_ylabel(names[1])
-    axes.legend(fontsize="small")
+    figure.legend(loc="outside right upper")
     partial = Path(path).with_name(f"partial-{Path(path).name}")
     figure.savefig(partial)
     partial.replace(path)
