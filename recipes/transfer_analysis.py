@@ -65,8 +65,8 @@ def main(arguments: list[str] | None = None) -> dict[str, float]:
     data = transfer.read(config)
     pretrained = CausalLM.from_preset(config.preset)
     num_layers = pretrained.backbone.num_layers
-    transfer.expand_variants(config.variants, num_layers)
     lstm = CausalLM.from_preset(config.lstm_preset) if config.lstm_preset else None
+    transfer.check(config, pretrained, lstm)
     with new_run(config.output or time.strftime("runs/transfer-%Y%m%d-%H%M%S"), config) as run:
         rows = transfer.compare(run, config, data, pretrained, lstm)
         guess = transfer.guessing(data[0], data[2])

@@ -35,6 +35,9 @@ COPA_QUESTIONS = {
 }
 
 
+_BROKEN = (KeyError, IndexError, TypeError, AttributeError)
+
+
 class Item(NamedTuple):
     """One question; `answer` counts choices from 0 and is None where it is secret."""
 
@@ -174,7 +177,7 @@ class ChoiceBenchmark:
         found = self._find(Path(path), split)
         try:
             return list(self.items(found))
-        except (KeyError, IndexError, TypeError, xml.etree.ElementTree.ParseError) as error:
+        except (*_BROKEN, json.JSONDecodeError, xml.etree.ElementTree.ParseError) as error:
             raise ValueError(
                 f"Expected '{found}' in the format of {self.name}. Received: {error!r}"
             ) from error

@@ -37,8 +37,10 @@ def read_referents(path: str | Path) -> list[Referents]:
     """Read such a file.
 
     Raises:
-        ValueError: for lines that are something else, naming the sentence.
+        ValueError: for no file, or lines that are something else, naming the sentence.
     """
+    if not Path(path).is_file():
+        raise ValueError(f"Expected a file of sentences with pronouns. Received: '{path}'")
     text = "\n".join(line.strip() for line in read_lines(Path(path))).strip("\n")
     return [_referents(block.split("\n"), path) for block in re.split(r"\n{2,}", text)]
 

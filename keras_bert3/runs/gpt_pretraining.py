@@ -33,18 +33,26 @@ _BACKBONES = {
     "gpt": (GPTBackbone, MICRO, sizes.GPT),
     "lstm": (LSTMBackbone, _LSTM_MICRO, {"base": {"hidden_dim": 2048}}),
 }
+# GPT-1's words are lower-cased, and nothing is masked: another value would change nothing.
+_WITHOUT_MEANING = {"masking": "tokens", "lowercase": True, "without": ()}
 _MOST_LOGITS = 2**26
 """Scores of an evaluation batch at most, 256 MiB in float32: every position has all tokens'."""
 
 
 def check(config) -> None:
-    """Refuse an unknown size, and learning words without the packages that cut them.
+    """Refuse an unknown size, what does not exist here, and words without what cuts them.
 
     Raises:
-        ValueError: naming the size.
+        ValueError: naming the size or setting.
         ImportError: naming the extra.
     """
     pretraining.size_of(config, *_BACKBONES[config.backbone][1:])
+    for name, only in _WITHOUT_MEANING.items():
+        if getattr(config, name) != only:
+            raise ValueError(
+                f"Expected {name}={only} for {config.backbone}, which has no other. "
+                f"Received: {name}={getattr(config, name)}"
+            )
     if config.vocabulary is None:
         BytePairTokenizer(["<unk>"], [])
 

@@ -55,6 +55,28 @@ def expand_variants(variants: Iterable[str], num_layers: int) -> list[str]:
     return list(dict.fromkeys(variants))
 
 
+def check(config, pretrained: CausalLM, lstm: CausalLM | None) -> None:
+    """Refuse settings that could only fail later, before any work.
+
+    Raises:
+        ValueError: naming the setting.
+    """
+    if not hasattr(pretrained.backbone, "blocks"):
+        raise ValueError(
+            f"Expected a preset of a GPT-1. Received: one of {type(pretrained.backbone).__name__}"
+        )
+    expand_variants(config.variants, pretrained.backbone.num_layers)
+    for task in (pretrained, lstm):
+        longest = task.backbone.max_sequence_length if task else config.sequence_length
+        if config.sequence_length > longest:
+            raise ValueError(
+                f"Expected sequence_length up to {longest}, the positions of the model. "
+                f"Received: {config.sequence_length}"
+            )
+        if task and task.preprocessor is None:
+            raise ValueError("Expected a preset with a tokenizer. Received: none")
+
+
 def partly_pretrained(backbone, num_layers: int | None):
     """Make a new backbone of a kind, and copy the tables and the first blocks.
 

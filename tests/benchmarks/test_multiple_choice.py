@@ -127,9 +127,10 @@ def test_broken_files_are_named(tmp_path):
     write(tmp_path / "copa.xml", COPA_XML[:80])
     with pytest.raises(ValueError, match="copa.xml' in the format of COPA"):
         COPA.read(tmp_path / "copa.xml", "dev")
-    write(tmp_path / "dev.json", "[[[], [{}], 1]]")
-    with pytest.raises(ValueError, match="in the format of DREAM"):
-        DREAM.read(tmp_path, "dev")
+    for text in ("[[[], [{}], 1]]", "<xml>", "[[[], [[]], 1]]"):
+        write(tmp_path / "dev.json", text)
+        with pytest.raises(ValueError, match="dev.json' in the format of DREAM"):
+            DREAM.read(tmp_path, "dev")
     with pytest.raises(ValueError, match="Expected a split among"):
         DREAM.read(tmp_path, "valid")
 

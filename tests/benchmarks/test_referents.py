@@ -21,6 +21,8 @@ def test_a_block_of_other_lines_is_named(tmp_path):
     path = write(tmp_path / "bad.txt", "No pronoun here.", "they", "a,b", "a")
     with pytest.raises(ValueError, match="bad.txt.*Received: \\['No pronoun here.', 'they'"):
         read_referents(path)
+    with pytest.raises(ValueError, match="with pronouns. Received: '.*nowhere'"):
+        read_referents(tmp_path / "nowhere")
 
 
 def test_real_files():

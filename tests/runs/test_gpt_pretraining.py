@@ -110,6 +110,12 @@ def test_wrong_settings_are_refused_before_any_work(recipe, tmp_path, monkeypatc
         recipe.main([*TINY, *output, "--size", "huge"])
     with pytest.raises(ValueError, match="one of lm. Received: 'mlm'"):
         recipe.main([*TINY, *output, "--objective", "mlm"])
+    for flags, message in (
+        (["--masking", "whole_words"], "masking=tokens for gpt.*masking=whole_words"),
+        (["--no-lowercase"], "lowercase=True for gpt.*lowercase=False"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            recipe.main([*TINY, *output, *flags])
     gpt_text._published_splitter.cache_clear()
     monkeypatch.setitem(sys.modules, "spacy", None)
     with pytest.raises(ImportError, match=r"keras-bert3\[gpt\]"):

@@ -78,6 +78,19 @@ def test_variants_are_networks_and_losses(pretrained):
             transfer.expand_variants([variant], 2)
 
 
+def test_settings_that_cannot_work_are_refused(pretrained):
+    lstm = CausalLM(LSTMBackbone(9, 4), pretrained.preprocessor)
+    bare = CausalLM(pretrained.backbone)
+    for length, model, message in (
+        (13, pretrained, "sequence_length up to 12, .*Received: 13"),
+        (12, lstm, "preset of a GPT-1. Received: one of LSTMBackbone"),
+        (12, bare, "preset with a tokenizer"),
+    ):
+        config = SimpleNamespace(variants=("full",), sequence_length=length)
+        with pytest.raises(ValueError, match=message):
+            transfer.check(config, model, None)
+
+
 def test_an_lstm_is_new_or_pretrained_and_never_trained_itself(pretrained):
     sst2 = hub.find("sst2")
     task = transfer.make_task("lstm", pretrained, sst2, 12)
