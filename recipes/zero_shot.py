@@ -63,8 +63,8 @@ def main(arguments: list[str] | None = None) -> list[dict]:
 
     models = zero_shot.models_of(config.preset, config.run)
     examples = zero_shot.read_all(config.data, config.most)
-    has_folder = config.output is not None
-    with new_run(config.output, config) if has_folder else contextlib.nullcontext() as folder:
+    output = config.output
+    with contextlib.nullcontext() if output is None else new_run(output, config) as folder:
         rows = zero_shot.measure_all(models, examples)
         print(zero_shot.table(rows), end="")
         if folder is not None:

@@ -111,7 +111,9 @@ def models_of(presets: Sequence[str], run: str | None) -> dict[str | int, str]:
         raise ValueError(
             f"Expected either presets or a run. Received: preset={list(presets)}, run={run}"
         )
-    return {name: name for name in presets} if run is None else dict(kept_presets(run))
+    if run is None:
+        return {name: name for name in presets}
+    return {step: preset for step, preset in kept_presets(run).items()}
 
 
 def measure_all(models: Mapping[str | int, str], examples: dict[str, list]) -> list[dict]:
