@@ -56,6 +56,14 @@ class Config:
     """Tokens in a sequence, second phase (paper: 512)."""
     long_fraction: float = 0.1
     """Share of the steps in the second phase (paper: 0.1)."""
+    mesh: str | None = None
+    """Devices: data=8 (eight copies of the model), data=4,model=2 (JAX: each cut in two). None: one
+    device, or all that several processes have; see docs/distribution.md."""
+    processes: str | None = None
+    """JAX: host:port,number,index of the processes of a run, or auto, as the cluster says. None: as
+    the environment says (torchrun's on PyTorch, TF_CONFIG on TensorFlow)."""
+    accumulate: int = 1
+    """Parts that a batch is cut into, one after another, so that it fits into memory."""
     batch_size: int = 32
     """Sequences in a step of the first phase (paper: 256)."""
     long_batch_size: int | None = None
@@ -137,20 +145,23 @@ def main(arguments: list[str] | None = None) -> dict[str, float]:
     config = parse(sys.argv[1:] if arguments is None else arguments)
     import keras
 
-    from keras_bert3.runs import pretraining
-    from keras_bert3.runs.run_directory import new_run
+    from keras_bert3.runs import pretraining, scaling
 
     pretraining.check(config)
     course = pretraining.course_of(config)
+    scale = pretraining.start(config)
     keras.utils.set_random_seed(config.seed)
     keras.config.set_dtype_policy(config.dtype_policy)
     output = config.output or time.strftime("runs/pretrain-%Y%m%d-%H%M%S")
-    with new_run(output, config) as run:
+    with scaling.shared_run(output, config, scale) as run:
         tokenizer = course.make_tokenizer(config)
         corpus = pretraining.make_corpus(run, config, tokenizer)
         phases = course.make_phases(run, config, corpus, tokenizer)
-        task = course.make_task(config, tokenizer)
-        pretraining.train(run, config, task, phases)
+        trained = scaling.make_task(run, course, config, tokenizer, scale)
+        pretraining.train(run, config, trained, phases, scale)
+        task = scaling.on_one_device(course, config, tokenizer, trained, scale)
+        if task is None:  # another process goes on
+            return {}
         task.save_to_preset(run / "preset")
         return course.report(run, config, task, corpus, phases)
 

@@ -22,7 +22,9 @@ import numpy as np
 from keras_bert3.data.corpus import read_documents
 from keras_bert3.data.python_documentation import python_documentation
 from keras_bert3.data.tokenized_corpus import TokenizedCorpus, write_tokenized_corpus
+from keras_bert3.runs import scaling
 from keras_bert3.runs.training import train as train
+from keras_bert3.training import replicas
 
 # Backbone and objective; the first objective of a backbone is what its paper does.
 COURSES = {
@@ -108,6 +110,11 @@ def check(config) -> None:
     course_of(config).check(config)
 
 
+def start(config) -> scaling.Scale:
+    """Find what the run is spread over, before anything is computed; see `scaling`."""
+    return scaling.start(config, [batch_size for _, batch_size, _ in plan_of(config)])
+
+
 def size_of(config, micro: dict[str, Any], published: dict[str, dict]) -> dict[str, Any]:
     """Return the backbone's arguments for `config.size`: `micro`, or a published size.
 
@@ -189,5 +196,7 @@ def compile_task(task, optimizer, config) -> None:
     long as many steps, so a short run does without.
     """
     use_xla = keras.backend.backend() == "tensorflow" and config.steps >= 500
-    task.compile(optimizer=optimizer, jit_compile=True if use_xla else "auto")
+    use_xla = use_xla and replicas.count() == 1  # strategies and XLA exclude each other in Keras
+    settings = scaling.compile_settings(task, optimizer, getattr(config, "accumulate", 1))
+    task.compile(**settings, jit_compile=True if use_xla else "auto")
     print(f"{task.count_params():,} parameters", flush=True)

@@ -60,12 +60,16 @@ _EXPECTED = (
 )
 
 
+# A run may go on in another place and on other devices.
+_ELSEWHERE = {"output", "mesh", "processes"}
+
+
 def _check_same(folder: Path, settings: dict[str, Any]) -> None:
     """Refuse a run that is finished or has other settings; where it lies does not matter."""
     if (folder / "finished.json").exists():
         raise ValueError(f"{_EXPECTED} Received: {folder}, which holds config.json, a finished run")
     before = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    names = sorted((set(before) | set(settings)) - {"output"})
+    names = sorted((set(before) | set(settings)) - _ELSEWHERE)
     other = [name for name in names if before.get(name) != settings.get(name)]
     if other:
         differences = ", ".join(f"{n} {before.get(n)} (now {settings.get(n)})" for n in other[:3])

@@ -2,17 +2,22 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from keras_bert3.runs.kept_presets import KeepPresets
 from keras_bert3.runs.run_log import RunLog, keep_rows
-from keras_bert3.training.callbacks import NaNGuard
-from keras_bert3.training.checkpointing import Checkpoints, SaveCheckpoints, listening
+from keras_bert3.runs.scaling import ONE_DEVICE, Scale
+from keras_bert3.training import multi_worker
+from keras_bert3.training.callbacks import NaNGuard, PerUpdate
+from keras_bert3.training.checkpointing import Checkpoints, SaveCheckpoints
+from keras_bert3.training.notice import Notice, listening
+from keras_bert3.training.replicas import GlobalMetrics
 
 # 128 + 15, by which shells and schedulers know that SIGTERM ended a process: not finished.
 STOPPED_BY_SIGTERM = 143
 
 
-def train(folder: Path, config, task, phases: list) -> None:
+def train(folder: Path, config, task, phases: list, scale: Scale = ONE_DEVICE) -> None:
     """Train through all phases, one schedule and one count of steps over both.
 
     A Keras epoch is `config.log_every` steps, the last one of a phase perhaps fewer. Each leaves a
@@ -26,40 +31,77 @@ def train(folder: Path, config, task, phases: list) -> None:
         task: compiled.
         phases: see `Phase`; `training.forever(step)` yields the batches from a step on, the same
             in every process.
+        scale: what the run is spread over.
 
     Raises:
         SystemExit: with code 143, after a checkpoint, when SIGTERM asked the process to go.
     """
-    checkpoints = Checkpoints(folder / "checkpoints")
+    checkpoints = Checkpoints(folder / "checkpoints", writes=scale.is_first)
     done, _ = checkpoints.restore(task)
-    keep_rows(folder, done)
+    if scale.is_first:
+        keep_rows(folder, done)
     if done:
         print(f"\nGoing on after step {done:,}", flush=True)
     first_step = 0
-    with listening() as notice:
+    with listening(scale.processes) as notice:
         for phase in phases:
             start = max(done - first_step, 0)
             if start < phase.steps:
                 print(f"\n{phase.steps:,} steps of {phase.sequence_length} tokens", flush=True)
-                _train_phase(folder, config, task, phase, checkpoints, first_step, start, notice)
+                run = _Run(folder, config, task, checkpoints, notice, scale)
+                _train_phase(run, phase, first_step, start)
             first_step += phase.steps
 
 
-def _train_phase(folder, config, task, phase, checkpoints, first_step, start, notice):
+class _Run(NamedTuple):
+    """What all phases share."""
+
+    folder: Path
+    config: Any
+    task: Any
+    checkpoints: Checkpoints
+    notice: Notice
+    scale: Scale
+
+
+def _train_phase(run: _Run, phase, first_step: int, start: int):
     """Train from step `start` of a phase to its end, or until a notice arrives."""
-    tokens = phase.training.batch_size * phase.sequence_length
-    every = getattr(config, "presets_every", None)
-    for begin, steps, epochs in stretches(start, phase.steps, config.log_every):
-        log = RunLog(folder, tokens, first_step + begin, learning_rate_of(task.optimizer))
-        guard = NaNGuard(first_step + begin, checkpoints)
-        save = SaveCheckpoints(checkpoints, first_step + begin, config.seed, notice)
-        keep = [KeepPresets(folder, every, first_step + begin)] if every else []
+    scale, parts = run.scale, run.scale.parts
+    for begin, steps, epochs in stretches(start, phase.steps, run.config.log_every):
         # Anew for each call: Keras reads a few batches ahead of what it trains on.
-        batches = phase.training.forever(begin)
-        callbacks = [log, guard, *keep, save]
-        task.fit(batches, steps_per_epoch=steps, epochs=epochs, callbacks=callbacks, shuffle=False)
-        if notice.arrived:
+        batches = scale.batches(phase.training, begin)
+        with multi_worker.fitting(run.task, scale.strategy, scale.batches(phase.training, begin)):
+            run.task.fit(
+                batches,
+                steps_per_epoch=steps * parts,
+                epochs=epochs,
+                callbacks=_callbacks(run, phase, first_step + begin),
+                shuffle=False,
+                verbose="auto" if scale.is_first else 0,
+            )
+        if run.notice.arrived:
             raise SystemExit(STOPPED_BY_SIGTERM)
+
+
+def _callbacks(run: _Run, phase, step: int) -> list:
+    """What watches a stretch of training that begins after `step` updates of the run."""
+    scale, every = run.scale, getattr(run.config, "presets_every", None)
+    watching: list = [NaNGuard(step, run.checkpoints)]
+    if scale.is_first:
+        tokens = phase.training.batch_size * phase.sequence_length
+        log = RunLog(run.folder, tokens, step, learning_rate_of(run.task.optimizer))
+        watching = [log, *watching] + ([KeepPresets(run.folder, every, step)] if every else [])
+    if scale.parts > 1:
+        watching = [PerUpdate(one, scale.parts) for one in watching]
+    save = SaveCheckpoints(
+        run.checkpoints,
+        step,
+        run.config.seed,
+        run.notice,
+        scale.parts,
+        process=scale.processes.index,
+    )
+    return [GlobalMetrics(), *watching, save]
 
 
 def stretches(start: int, end: int, every: int) -> Iterator[tuple[int, int, int]]:

@@ -8,7 +8,8 @@ weights carry the share of the whole batch instead, and the loss is their sum:
     mean_k sum_{i in part k} w'_i loss_i = sum_i w_i loss_i / sum_i w_i
 
 for each output on its own, such as masked LM, which counts tokens, and next-sentence prediction,
-which counts rows.
+which counts rows. The same holds for processes that each train on some rows of a batch and average
+their gradients.
 """
 
 from collections.abc import Iterable, Iterator
@@ -43,9 +44,45 @@ def accumulated(batches: Iterable, parts: int) -> Iterator[tuple[Any, Any, Any]]
         >>> task.compile(**settings)
         >>> task.fit(accumulated(batches.forever(), 4), steps_per_epoch=4 * 1000)
     """
+    yield from shared(batches, parts)
+
+
+def shared(
+    batches: Iterable, parts: int, number: int = 1, index: int = 0, averaged: int = 1
+) -> Iterator[tuple[Any, Any, Any]]:
+    """Cut each batch as `accumulated` does, and each part once more for the processes of a run.
+
+    Part k of process i of n is rows `(k n + i) r` to `(k n + i + 1) r` of the batch, for r rows
+    each. Every process knows the whole batch, and so the shares of its rows in it.
+
+    Args:
+        batches: as of `accumulated`, the same in every process.
+        parts: micro-batches of a batch.
+        number: processes that share it.
+        index: of this one.
+        averaged: how many gradients are averaged beside those of the parts: the processes where
+            each computes its own, 1 where gradients are added, or computed of all rows at once.
+
+    Yields:
+        `(x, y, sample_weight)`, weights float32.
+
+    Raises:
+        ValueError: as `accumulated`.
+    """
     for x, y, *weights in batches:
-        sample_weight = _shares(y, weights[0] if weights else None, parts)
-        yield from zip(*(_cut(item, parts) for item in (x, y, sample_weight)), strict=True)
+        sample_weight = _shares(y, weights[0] if weights else None, parts * averaged)
+        pieces = [_cut(item, parts * number) for item in (x, y, sample_weight)]
+        yield from list(zip(*pieces, strict=True))[index::number]
+
+
+def part_of(batches: Iterable, number: int, index: int) -> Iterator[tuple]:
+    """Cut each batch for the processes of a run, as `shared` does, and leave weights as they are.
+
+    Raises:
+        ValueError: if `number` does not divide the rows.
+    """
+    for batch in batches:
+        yield tuple(_cut(item, number)[index] for item in batch)
 
 
 def summed(loss):

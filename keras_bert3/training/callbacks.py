@@ -38,3 +38,49 @@ class NaNGuard(keras.callbacks.Callback):
         if self.checkpoints is None or not saved:
             return "There is no checkpoint before it."
         return f"The last checkpoint, of step {saved[-1]:,}, is in '{self.checkpoints.folder}'."
+
+
+class PerUpdate(keras.callbacks.Callback):
+    """Show another callback updates in place of batches, where several make one update.
+
+    Args:
+        callback: sees the last batch of each update alone, counted from 0 in an epoch.
+        micro_steps: batches of an update.
+    """
+
+    def __init__(self, callback, micro_steps):
+        super().__init__()
+        self.callback = callback
+        self.micro_steps = micro_steps
+
+    def set_model(self, model):
+        """Hand on."""
+        super().set_model(model)
+        self.callback.set_model(model)
+
+    def set_params(self, params):
+        """Hand on."""
+        super().set_params(params)
+        self.callback.set_params(params)
+
+    def on_train_begin(self, logs=None):
+        """Hand on."""
+        self.callback.on_train_begin(logs)
+
+    def on_train_end(self, logs=None):
+        """Hand on."""
+        self.callback.on_train_end(logs)
+
+    def on_epoch_begin(self, epoch, logs=None):
+        """Hand on."""
+        self.callback.on_epoch_begin(epoch, logs)
+
+    def on_epoch_end(self, epoch, logs=None):
+        """Hand on."""
+        self.callback.on_epoch_end(epoch, logs)
+
+    def on_train_batch_end(self, batch, logs=None):
+        """Hand on the last batch of an update."""
+        update, rest = divmod(batch + 1, self.micro_steps)
+        if not rest:
+            self.callback.on_train_batch_end(update - 1, logs)

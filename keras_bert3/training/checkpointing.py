@@ -8,13 +8,9 @@ is the same in every process) and, on PyTorch, whose dropout draws from one glob
 seed (`seed_torch`).
 """
 
-import contextlib
 import hashlib
 import math
 import re
-import signal
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +18,7 @@ import keras
 import numpy as np
 
 from keras_bert3.training import checkpoint_files as files
+from keras_bert3.training.notice import Notice
 
 
 class Checkpoints:
@@ -30,6 +27,7 @@ class Checkpoints:
     Args:
         folder: where they are.
         keep: how many of the latest are kept, the best one beside them.
+        writes: False in all processes of a run but one; all call `save`, as each may hold a part.
 
     Raises:
         ValueError: for `keep` below 1.
@@ -40,11 +38,12 @@ class Checkpoints:
         >>> checkpoints.save(task, step + 100, score=loss)
     """
 
-    def __init__(self, folder, keep=3):
+    def __init__(self, folder, keep=3, writes=True):
         if keep < 1:
             raise ValueError(f"Expected to keep at least 1 checkpoint. Received: keep={keep}")
         self.folder = Path(folder)
         self.keep = keep
+        self.writes = writes
 
     def save(self, task, step: int, score: float | None = None, **notes) -> Path:
         """Write the state of a task after `step` updates; remove what is no longer kept.
@@ -60,7 +59,9 @@ class Checkpoints:
             best = {"step": step, "score": score}
         state = _state(task)
         notes = {**notes, "best": best, "backend": keras.backend.backend(), "names": list(state)}
-        arrays = {f"{i:05d}": _value(v) for i, v in enumerate(state.values())}
+        arrays = {f"{i:05d}": whole_value(v) for i, v in enumerate(state.values())}
+        if not self.writes:
+            return files.path_of(self.folder, step)
         path = files.write(self.folder, step, arrays, notes)
         latest = files.steps(self.folder)[-self.keep :]
         files.remove_all_but(self.folder, {*latest, best["step"] if best else step})
@@ -130,8 +131,16 @@ def _state(task) -> dict[str, keras.Variable]:
     return state
 
 
-def _value(variable) -> np.ndarray:
-    return np.asarray(keras.ops.convert_to_numpy(variable.value))
+def whole_value(variable) -> np.ndarray:
+    """The value of a variable; where processes hold shards of it, all must ask, and all get it."""
+    value = variable.value
+    if getattr(value, "is_fully_addressable", True):
+        return np.asarray(keras.ops.convert_to_numpy(value))
+    if value.is_fully_replicated:
+        return np.asarray(value.addressable_data(0))
+    from jax.experimental import multihost_utils
+
+    return np.asarray(multihost_utils.process_allgather(value, tiled=True))
 
 
 def _assign(task, arrays, notes, weights_only, path):
@@ -179,51 +188,20 @@ def _check(state, saved, path):
             )
 
 
-def seed_torch(seed: int, step: int) -> None:
+def seed_torch(seed: int, step: int, process: int = 0) -> None:
     """Seed PyTorch's global generator for a step; nothing on other backends.
 
     Dropout on PyTorch draws from that generator, as do things that happen as often as a process
     starts, such as the making of a data loader. A seed for each step makes its masks the same after
-    any number of restarts. Processes that share a step need seeds of their own.
+    any number of restarts. Processes that share a step have seeds of their own.
     """
     if keras.backend.backend() != "torch":
         return
     import torch
 
-    digest = hashlib.sha256(f"{seed}/{step}".encode()).digest()
+    name = f"{seed}/{step}/{process}" if process else f"{seed}/{step}"
+    digest = hashlib.sha256(name.encode()).digest()
     torch.manual_seed(int.from_bytes(digest[:8], "little") >> 1)
-
-
-class Notice:
-    """Whether the process was asked to go.
-
-    Attributes:
-        arrived: True from then on.
-    """
-
-    arrived = False
-
-
-@contextlib.contextmanager
-def listening() -> Iterator[Notice]:
-    """Take SIGTERM, with which clusters announce preemption, as a notice; a second one ends all.
-
-    Signals reach the main thread alone; elsewhere nothing is listened for.
-    """
-    notice = Notice()
-
-    def take(number, frame):
-        notice.arrived = True
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-    if threading.current_thread() is not threading.main_thread():
-        yield notice
-        return
-    before = signal.signal(signal.SIGTERM, take)
-    try:
-        yield notice
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 class SaveCheckpoints(keras.callbacks.Callback):
@@ -236,10 +214,18 @@ class SaveCheckpoints(keras.callbacks.Callback):
         notice: a `Notice`; training stops after the update under way, with a checkpoint.
         micro_steps: batches of an update, where gradients are accumulated.
         monitor: the metric whose lowest value is the best.
+        process: index of this process among those that share a batch.
     """
 
     def __init__(
-        self, checkpoints, first_step=0, seed=0, notice=None, micro_steps=1, monitor="loss"
+        self,
+        checkpoints,
+        first_step=0,
+        seed=0,
+        notice=None,
+        micro_steps=1,
+        monitor="loss",
+        process=0,
     ):
         super().__init__()
         self.checkpoints = checkpoints
@@ -247,16 +233,17 @@ class SaveCheckpoints(keras.callbacks.Callback):
         self.notice = notice or Notice()
         self.micro_steps = micro_steps
         self.monitor = monitor
+        self.process = process
         self.batches = first_step * micro_steps
 
     def on_train_batch_begin(self, batch, logs=None):
         """Make the step's randomness its own."""
-        seed_torch(self.seed, self.batches)
+        seed_torch(self.seed, self.batches, self.process)
 
     def on_train_batch_end(self, batch, logs=None):
         """Count; end the epoch here if the process must go, never between micro-steps."""
         self.batches += 1
-        if self.notice.arrived and self.batches % self.micro_steps == 0:
+        if self.batches % self.micro_steps == 0 and self.notice.seen(self.batches):
             self.model.stop_training = True
 
     def on_epoch_end(self, epoch, logs=None):

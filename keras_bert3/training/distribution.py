@@ -41,24 +41,15 @@ def parse_mesh(text: str) -> dict[str, int]:
     return sizes
 
 
-def distribute(
-    mesh: str,
-    num_heads: int,
-    intermediate_dim: int,
-    vocabulary_size: int,
-    hidden_dim: int,
-    batch_size: int,
-) -> dict[str, tuple]:
+def distribute(mesh: str, vocabulary_size: int, batch_size: int) -> dict[str, tuple]:
     """Place all that is made from now on, on a mesh. Call it before anything of Keras is made.
 
-    Each process feeds its own part of a batch; with one process, the whole.
+    Each process feeds its own part of a batch; with one process, the whole. A variable that a mesh
+    does not divide is refused when it is made.
 
     Args:
-        mesh: see `parse_mesh`; its sizes multiply to the number of devices.
-        num_heads: of the backbone; a multiple of `model`.
-        intermediate_dim: of the backbone; a multiple of `model`.
+        mesh: see `parse_mesh`; its sizes multiply to the number of devices of all processes.
         vocabulary_size: of the backbone.
-        hidden_dim: of the backbone.
         batch_size: rows of a batch over all devices; a multiple of `data`.
 
     Returns:
@@ -69,7 +60,7 @@ def distribute(
             does not divide.
 
     Example:
-        >>> layouts = distribute("data=4,model=2", 12, 3072, 30522, 768, 256)
+        >>> layouts = distribute("data=4,model=2", 30522, 256)
         >>> task = MaskedLM(BertBackbone(**sizes.BERT["base_uncased"]))
         >>> check_layouts(task, layouts)
     """
@@ -80,25 +71,36 @@ def distribute(
         raise ValueError(
             f"Expected a mesh of {len(devices)} devices, as many as there are. Received: {mesh}"
         )
-    cut = sizes.get("model", 1)
-    _divides(sizes["data"], batch_size=batch_size)
-    _divides(cut, num_heads=num_heads, intermediate_dim=intermediate_dim, hidden_dim=hidden_dim)
+    _divides(sizes["data"], "data", batch_size=batch_size)
     device_mesh = keras.distribution.DeviceMesh(tuple(sizes.values()), list(sizes), devices)
     if "model" not in sizes:
         keras.distribution.set_distribution(
             keras.distribution.DataParallel(device_mesh=device_mesh, auto_shard_dataset=False)
         )
         return {}
-    layouts = layouts_for(cut, vocabulary_size)
+    layouts = layouts_for(sizes["model"], vocabulary_size)
     layout_map = keras.distribution.LayoutMap(device_mesh)
     for pattern, axes in layouts.items():
         layout_map[pattern] = axes
     keras.distribution.set_distribution(
-        keras.distribution.ModelParallel(
-            layout_map=layout_map, batch_dim_name="data", auto_shard_dataset=False
-        )
+        _Parallel(layout_map=layout_map, batch_dim_name="data", auto_shard_dataset=False)
     )
     return layouts
+
+
+class _Parallel(keras.distribution.ModelParallel):
+    """Refuse a variable that its layout cannot cut, by name and before it is made."""
+
+    def get_variable_layout(self, variable):
+        layout = super().get_variable_layout(variable)
+        sizes = dict(zip(self.device_mesh.axis_names, self.device_mesh.shape, strict=True))
+        for size, axis in zip(variable.shape, layout.axes, strict=False):
+            if axis is not None and size % sizes[axis]:
+                raise ValueError(
+                    f"Expected each size that is cut along '{axis}' to be a multiple of "
+                    f"{sizes[axis]}. Received: {variable.path} of shape {tuple(variable.shape)}"
+                )
+        return layout
 
 
 def layouts_for(cut: int, vocabulary_size: int) -> dict[str, tuple]:
@@ -108,10 +110,10 @@ def layouts_for(cut: int, vocabulary_size: int) -> dict[str, tuple]:
 
 
 def check_layouts(model, layouts: dict[str, tuple]) -> None:
-    """Refuse a layout that no variable of a model took: its path may have changed.
+    """Refuse a layout that no variable of a model took, and heads that a mesh would cut through.
 
     Raises:
-        ValueError: naming the pattern.
+        ValueError: naming the pattern, whose paths may have changed, or the number of heads.
     """
     paths = [variable.path for variable in model.variables]
     for pattern in layouts:
@@ -120,6 +122,11 @@ def check_layouts(model, layouts: dict[str, tuple]) -> None:
                 f"Expected each layout to match a variable. Received: {pattern!r}, which matches "
                 f"none of {len(paths)}, such as {paths[0]}"
             )
+    mesh = getattr(keras.distribution.distribution(), "device_mesh", None)
+    if layouts and mesh is not None:
+        cut = mesh.shape[mesh.axis_names.index("model")]
+        for layer in model._flatten_layers():
+            _divides(cut, "model", num_heads=getattr(layer, "num_heads", cut))
 
 
 def bytes_per_device(variables) -> dict[str, int]:
@@ -135,19 +142,13 @@ def bytes_per_device(variables) -> dict[str, int]:
 def _check_backend():
     backend = keras.backend.backend()
     if backend != "jax":
-        other = {
-            "tensorflow": "there, build and compile the task inside tf.distribute.MirroredStrategy",
-            "torch": "there, Keras 3.15 trains on one device a process",
-        }
-        raise ValueError(
-            f"Expected the backend jax for a mesh. Received: {backend}; {other[backend]}"
-        )
+        raise ValueError(f"Expected the backend jax for a mesh of shards. Received: {backend}")
 
 
-def _divides(parts: int, **sizes: int):
+def _divides(parts: int, axis: str, **sizes: int):
     for name, size in sizes.items():
         if size % parts:
             raise ValueError(
-                f"Expected {name} to be a multiple of {parts}, the devices along its axis of the "
+                f"Expected {name} to be a multiple of {parts}, the devices along '{axis}' of the "
                 f"mesh. Received: {name}={size}"
             )

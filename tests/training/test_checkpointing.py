@@ -6,12 +6,8 @@ import numpy as np
 import pytest
 
 from keras_bert3.training import checkpoint_files as files
-from keras_bert3.training.checkpointing import (
-    Checkpoints,
-    SaveCheckpoints,
-    listening,
-    seed_torch,
-)
+from keras_bert3.training.checkpointing import Checkpoints, SaveCheckpoints, seed_torch
+from keras_bert3.training.notice import listening
 from keras_bert3.training.optimizers import BertAdam
 from keras_bert3.training.schedules import WarmupLinearDecay
 from tests.layer_checks import to_numpy
