@@ -19,3 +19,13 @@ def _seeded():
     keras.utils.set_random_seed(17)
     yield
     keras.config.set_dtype_policy("float32")
+
+
+@pytest.fixture(autouse=True)
+def _one_program(request, monkeypatch):
+    if keras.backend.backend() == "jax" and "eager" not in request.keywords:
+        from keras_bert3.backbones.backbone import Backbone
+        from tests.compiled_calls import as_one_program
+
+        for kind in (Backbone, keras.Model):
+            monkeypatch.setattr(kind, "__call__", as_one_program(kind.__call__))

@@ -143,6 +143,7 @@ def test_S1_too_long_sequences_are_refused_with_both_numbers():
         make()({"token_ids": long, "padding_mask": long})
 
 
+@pytest.mark.eager
 @pytest.mark.parametrize("bad", [50, -1])
 def test_ids_outside_the_vocabulary_are_refused(bad):
     ids = IDS.copy()
@@ -151,6 +152,7 @@ def test_ids_outside_the_vocabulary_are_refused(bad):
         make()({**INPUTS, "token_ids": ids})
 
 
+@pytest.mark.eager
 def test_segment_ids_outside_the_table_are_refused():
     with pytest.raises(ValueError, match=r"`segment_ids` in the range \[0, 2\). Received: 2"):
         make()({**INPUTS, "segment_ids": SEGMENTS + 1})

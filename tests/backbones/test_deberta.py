@@ -126,6 +126,7 @@ def test_M3_half_precision(kind, dtype):
     assert np.isfinite(to_numpy(output)).all()
 
 
+@pytest.mark.eager
 def test_what_is_no_batch_is_refused():
     backbone, inputs = make("v1"), batch()
     with pytest.raises(ValueError, match=r"Received: \['token_ids'\]"):

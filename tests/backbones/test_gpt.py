@@ -167,6 +167,7 @@ def test_symbolic_calls_know_their_shapes():
     np.testing.assert_allclose(model.predict(feed, verbose=0), expected, atol=1e-5)
 
 
+@pytest.mark.eager
 def test_wrong_inputs_are_named():
     backbone = make()
     good = batch([[1, 2]], 3)
