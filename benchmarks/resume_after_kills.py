@@ -3,9 +3,10 @@
     KERAS_BACKEND=jax python benchmarks/resume_after_kills.py --kills 20 --terms 4
 
 One run is left alone. Another of the same settings gets SIGKILL again and again: every other time
-at any moment from its start to its first checkpoint, else right after that, so that it gets on. Then it gets SIGTERM some times, and is left to end. The last
-checkpoints of both, which hold weights, moments and the states of random generators, must be equal,
-bit for bit.
+at any moment from its start to its first checkpoint, else right after that, so that it gets on.
+Then it gets SIGTERM some times, and is left to end. The last checkpoints of both, which hold
+weights, moments and the states of random generators, must be equal, bit for bit. With
+`--processes 2` (JAX), one of two is killed, and the other must end by itself.
 """
 
 import argparse

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import keras
 
+from keras_bert3.training.checkpointing import whole_value
+
 
 class RunLog(keras.callbacks.Callback):
     """Log each epoch, and show tokens per second in the progress bar.
@@ -64,7 +66,7 @@ class RunLog(keras.callbacks.Callback):
             row["learning_rate"] = float(self.learning_rate(self.step - 1))
         optimizer = getattr(self.model.optimizer, "inner_optimizer", self.model.optimizer)
         if hasattr(optimizer, "gradient_norm"):  # of the last update, before clipping
-            row["gradient_norm"] = float(optimizer.gradient_norm)
+            row["gradient_norm"] = float(whole_value(optimizer.gradient_norm))
         row["tokens_per_second"] = self._speed()
         self._append(row)
         for name, value in row.items():

@@ -65,8 +65,7 @@ class Scale:
         """
         whole, (number, index) = training.forever(step), self._share()
         if self.strategy is not None:
-            found = shared(whole, self.parts, number, index)
-            return multi_worker.dataset(found)
+            return multi_worker.dataset(shared(whole, 1))
         if self.parts > 1 or replicas.count() > 1:
             return shared(whole, self.parts, number, index, averaged=replicas.count())
         return part_of(whole, number, index) if number > 1 else whole

@@ -134,6 +134,8 @@ def _state(task) -> dict[str, keras.Variable]:
 def whole_value(variable) -> np.ndarray:
     """The value of a variable; where processes hold shards of it, all must ask, and all get it."""
     value = variable.value
+    if keras.backend.backend() == "tensorflow":
+        value = getattr(value, "values", [value])[0]  # one copy for each device
     if getattr(value, "is_fully_addressable", True):
         return np.asarray(keras.ops.convert_to_numpy(value))
     if value.is_fully_replicated:

@@ -42,7 +42,7 @@ def strategy(devices: int | None, workers: int):
 
 
 def dataset(batches: Iterator):
-    """Turn batches of this worker into a data set that a strategy divides over its devices."""
+    """Turn whole batches into a data set that a strategy divides over workers and devices."""
     tf = importlib.import_module("tensorflow")
     first = next(batches)
 
@@ -52,7 +52,7 @@ def dataset(batches: Iterator):
 
     signature = keras.tree.map_structure(lambda x: tf.TensorSpec(x.shape, x.dtype), first)
     options = tf.data.Options()
-    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
+    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
     made = tf.data.Dataset.from_generator(everything, output_signature=signature)
     return made.with_options(options)
 
