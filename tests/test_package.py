@@ -1,3 +1,5 @@
+import importlib
+import pkgutil
 import subprocess
 import sys
 
@@ -23,3 +25,11 @@ def test_every_public_name_is_there(name):
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'Bart'"):
         kb.Bart  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "name",
+    [m.name for m in pkgutil.walk_packages(kb.__path__, "keras_bert3.") if "__main__" not in m.name],
+)
+def test_every_module_can_be_imported(name):
+    importlib.import_module(name)
