@@ -12,11 +12,14 @@ import numpy as np
 import pytest
 
 import keras_bert3 as kb
+from keras_bert3.runs import bert_pretraining
 from tests.runs import corpus
 
 RECIPE = Path(__file__).parents[2] / "recipes" / "pretrain.py"
 TINY = ["--steps", "4", "--log-every", "2", "--batch-size", "4", "--long-fraction", "0.25"]
 TINY += ["--vocabulary-size", "60", "--num-duplicates", "2", "--warmup-steps", "1"]
+SMALL = {"num_layers": 1, "num_heads": 2, "hidden_dim": 64, "intermediate_dim": 128}
+MICRO = bert_pretraining.MICRO
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +28,9 @@ def recipe():
     module = importlib.util.module_from_spec(spec)
     sys.modules["pretrain_recipe"] = module
     spec.loader.exec_module(module)
-    return module
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bert_pretraining, "MICRO", SMALL)
+        yield module
 
 
 def run(recipe, tmp_path, *flags, name="run"):
@@ -62,8 +67,9 @@ def test_the_same_seed_gives_the_same_losses(recipe, tmp_path, finished):
     assert run(recipe, tmp_path, "--dropout", "0.1") == finished[1]
 
 
-def test_it_learns_more_than_frequencies(recipe, tmp_path):
+def test_it_learns_more_than_frequencies(recipe, tmp_path, monkeypatch):
     flags = ["--steps", "200", "--log-every", "200", "--long-fraction", "0", "--batch-size", "16"]
+    monkeypatch.setattr(bert_pretraining, "MICRO", MICRO)
     scores = run(recipe, tmp_path, *flags, "--warmup-steps", "20", "--vocabulary-size", "90")
     assert scores["masked_lm_loss"] < scores["unigram_cross_entropy"] - 0.5
 
