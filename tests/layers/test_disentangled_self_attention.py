@@ -9,7 +9,13 @@ from keras_bert3.layers.disentangled_self_attention import (
     DisentangledSelfAttention,
     SharedDisentangledSelfAttention,
 )
-from tests.layer_checks import to_numpy
+from tests.layer_checks import (
+    assert_training_moves,
+    call_with_unknown_sizes,
+    compiled,
+    square_error,
+    to_numpy,
+)
 
 RNG = np.random.default_rng(4)
 WIDTH, SPAN = 16, 5
@@ -79,33 +85,50 @@ def normal(*shape):
     return RNG.normal(size=shape).astype("float32")
 
 
+# The direction is that of the second term alone.
 @LAYOUTS
-@pytest.mark.parametrize("terms", [(), ("c2p",), ("p2c",), ("c2p", "p2c")])
-@pytest.mark.parametrize("direction", ["query_minus_key", "key_minus_query"])
+@pytest.mark.parametrize(
+    ("terms", "direction"),
+    [
+        ((), "query_minus_key"),
+        (("c2p",), "query_minus_key"),
+        (("p2c",), "query_minus_key"),
+        (("p2c",), "key_minus_query"),
+        (("c2p", "p2c"), "query_minus_key"),
+        (("c2p", "p2c"), "key_minus_query"),
+    ],
+)
 def test_C10_equals_a_naive_loop(shared, terms, direction):
     layer = make(shared, terms=terms, p2c_distance=direction)
     hidden, relative = normal(2, 15, WIDTH), table()
     mask = np.arange(15) < np.array([[15], [6]])
-    received = to_numpy(layer(hidden, relative_embeddings=relative, attention_mask=mask))
+    received = compiled(layer)(hidden, relative_embeddings=relative, attention_mask=mask)
     expected = naive(layer, hidden, hidden, relative, mask=mask)
-    np.testing.assert_allclose(received, expected, atol=1e-5)
+    np.testing.assert_allclose(to_numpy(received), expected, atol=1e-5)
 
 
 def test_C10_the_two_directions_would_be_told_apart():
     hidden, relative, layer = normal(1, 5, WIDTH), table(), make(terms=("p2c",))
     twin = make(terms=("p2c",), p2c_distance="key_minus_query", random=False)
     twin.set_weights(layer.get_weights())
-    first, second = (to_numpy(x(hidden, relative_embeddings=relative)) for x in (layer, twin))
+    first, second = (
+        to_numpy(compiled(x)(hidden, relative_embeddings=relative)) for x in (layer, twin)
+    )
     assert np.abs(first - second).max() > 1e-2
 
 
 @LAYOUTS
 def test_the_terms_apart_sum_to_the_scores(shared):
     layer, hidden, relative = make(shared), normal(1, 6, WIDTH), table()
-    parts = {name: to_numpy(x) for name, x in layer.scores_by_term(hidden, relative).items()}
-    assert list(parts) == ["c2c", "c2p", "p2c"]
-    query = layer.split_heads(layer.query(hidden)) * layer.scale
-    scores = layer.scores(query, layer.split_heads(layer.key(hidden)), relative)
+
+    def calculate(hidden, relative):
+        query = layer.split_heads(layer.query(hidden)) * layer.scale
+        scores = layer.scores(query, layer.split_heads(layer.key(hidden)), relative)
+        return scores, layer.scores_by_term(hidden, relative)
+
+    scores, by_term = compiled(calculate, layer)(hidden, relative)
+    assert set(by_term) == {"c2c", "c2p", "p2c"}
+    parts = {name: to_numpy(x) for name, x in by_term.items()}
     np.testing.assert_allclose(sum(parts.values()), to_numpy(scores), atol=1e-5)
     query = projections(layer, hidden, "query").reshape(6, 4, 4)
     key = projections(layer, hidden, "key").reshape(6, 4, 4)
@@ -118,9 +141,9 @@ def test_the_terms_apart_sum_to_the_scores(shared):
 def test_C11_as_many_queries_as_one_likes(shared, queries, keys):
     layer, relative = make(shared), table()
     hidden, memory = normal(2, queries, WIDTH), normal(2, keys, WIDTH)
-    received = to_numpy(layer(hidden, memory=memory, relative_embeddings=relative))
+    received = compiled(layer)(hidden, memory=memory, relative_embeddings=relative)
     expected = naive(layer, hidden, memory, relative)
-    np.testing.assert_allclose(received, expected, atol=1e-5)
+    np.testing.assert_allclose(to_numpy(received), expected, atol=1e-5)
 
 
 @LAYOUTS
@@ -128,7 +151,9 @@ def test_C11_queries_at_given_positions(shared):
     layer, relative = make(shared), table()
     hidden, memory = normal(2, 4, WIDTH), normal(2, 13, WIDTH)
     positions = np.array([[12, 0, 3, 3], [0, 0, 7, 5]], "int32")
-    received = layer(hidden, memory=memory, relative_embeddings=relative, query_positions=positions)
+    received = compiled(layer)(
+        hidden, memory=memory, relative_embeddings=relative, query_positions=positions
+    )
     expected = naive(layer, hidden, memory, relative, positions)
     np.testing.assert_allclose(to_numpy(received), expected, atol=1e-5)
 
@@ -138,7 +163,7 @@ def test_more_than_512_tokens(shared):
     sizes = {"span": 256, "max_position": 512} if shared else {"span": 512}
     layer = make(shared, **sizes)
     hidden, relative = normal(1, 600, WIDTH), table(512 if shared else 1024)
-    received = to_numpy(layer(hidden, relative_embeddings=relative))
+    received = to_numpy(compiled(layer)(hidden, relative_embeddings=relative))
     some = np.array([[0, 1, 77, 300, 598, 599]])
     rows = hidden[:, some[0]]
     expected = naive(layer, rows, hidden, relative, some)
@@ -149,13 +174,14 @@ def test_more_than_512_tokens(shared):
 @pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16", "mixed_float16"])
 def test_M1_M3_padding_rows_and_half_precision_are_finite(shared, dtype):
     layer, hidden, relative = make(shared, dtype=dtype), normal(2, 5, WIDTH), table()
-    mask = np.array([[1] * 5, [0] * 5])
-    both = layer(hidden, relative_embeddings=relative, attention_mask=mask)
-    assert keras.backend.standardize_dtype(both.dtype) == layer.compute_dtype
-    assert np.isfinite(to_numpy(both)).all()
-    alone = layer(hidden[:1], relative_embeddings=relative, attention_mask=mask[:1])
+    masks = np.array([[1] * 5, [0] * 5]), np.ones((2, 5), "int64")
+    call = compiled(layer)
+    masked, real = (call(hidden, relative_embeddings=relative, attention_mask=m) for m in masks)
+    assert keras.backend.standardize_dtype(masked.dtype) == layer.compute_dtype
+    assert np.isfinite(to_numpy(masked)).all()
     tolerance = 1e-6 if dtype == "float32" else 2e-2
-    np.testing.assert_allclose(to_numpy(both)[:1], to_numpy(alone), atol=tolerance)
+    np.testing.assert_allclose(to_numpy(masked)[:1], to_numpy(real)[:1], atol=tolerance)
+    assert np.abs(to_numpy(masked)[1] - to_numpy(real)[1]).max() > tolerance
 
 
 @pytest.mark.parametrize("terms", [("p2p",), ("c2p", "p2p"), ("c2p", "c2p")])
@@ -188,18 +214,19 @@ def test_every_weight_learns_and_lengths_may_be_unknown(shared):
     for length in (4, 9):
         hidden = normal(2, length, WIDTH)
         expected = naive(layer, hidden, hidden, relative)
-        np.testing.assert_allclose(model.predict(hidden, verbose=0), expected, atol=1e-5)
-    model.compile("sgd", "mse")
-    before = layer.get_weights()
-    model.fit(hidden, np.ones_like(hidden), verbose=0)
-    for weight, old, new in zip(layer.weights, before, layer.get_weights(), strict=True):
-        assert not np.array_equal(old, new), weight.path
+        received = call_with_unknown_sizes(model, hidden)
+        np.testing.assert_allclose(to_numpy(received), expected, atol=1e-5)
+    assert_training_moves(layer, lambda: square_error(layer(hidden, relative_embeddings=relative)))
 
 
-def test_dropout_of_positions_acts_in_training_only():
-    layer, hidden, relative = make(dropout=0.0, position_dropout=0.5), normal(1, 4, WIDTH), table()
-    still = to_numpy(layer(hidden, relative_embeddings=relative))
-    trained = to_numpy(layer(hidden, relative_embeddings=relative, training=True))
+@LAYOUTS
+def test_dropout_of_positions_acts_in_training_only(shared):
+    layer = make(shared, dropout=0.0, position_dropout=0.5)
+    hidden, relative = normal(1, 4, WIDTH), table()
+    still, trained = (
+        to_numpy(layer(hidden, relative_embeddings=relative, training=training))
+        for training in (None, True)
+    )
     assert np.abs(still - trained).max() > 1e-3
 
 
