@@ -71,7 +71,7 @@ def datasets(monkeypatch):
             (["p"], [[f"What was the CAUSE of this? {choice}" for choice in "ab"]]),
             [0],
         ),
-        ("dream", "dev", (["A. B."], [["q x", "q y"]]), [1]),
+        ("dream", "dev", (["A.\nB."], [["q x", "q y"]]), [1]),
         ("arc_easy", "test", ([""], [["q x", "q y"]]), [1]),
     ],
 )
