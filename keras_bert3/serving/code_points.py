@@ -71,7 +71,7 @@ def probe(lowercase: bool, strip_accents: bool, split_chinese_characters: bool) 
 
 
 @functools.cache
-def _points() -> tuple[int, ...]:
+def probed() -> tuple[int, ...]:
     """The code points that are asked about."""
     return tuple(point for part in _PROBED for point in part)
 
@@ -79,7 +79,7 @@ def _points() -> tuple[int, ...]:
 def _changes(normalize) -> dict[int, str]:
     """What becomes of each code point, where it does not stay."""
     changed = {}
-    rest = [point for point in _points() if chr(point) != "\n"]  # which stays, and separates here
+    rest = [point for point in probed() if chr(point) != "\n"]  # which stays, and separates here
     for first in range(0, len(rest), _CHUNK):
         chunk = rest[first : first + _CHUNK]
         before = "\n".join(map(chr, chunk))
@@ -95,8 +95,8 @@ def _kinds(split_chinese_characters: bool) -> tuple[frozenset[str], frozenset[st
     """Which characters separate words, and which are words: "a?a" tells."""
     cut = basic_tokenization.pre_tokenizer(split_chinese_characters).pre_tokenize_str
     spaces, alone = set(), set()
-    for first in range(0, len(_points()), _CHUNK):
-        chunk = [chr(point) for point in _points()[first : first + _CHUNK]]
+    for first in range(0, len(probed()), _CHUNK):
+        chunk = [chr(point) for point in probed()[first : first + _CHUNK]]
         words = cut("a" + "".join(f"{character}a" for character in chunk))
         place = 0
         for _, (start, end) in words:
@@ -109,7 +109,7 @@ def _kinds(split_chinese_characters: bool) -> tuple[frozenset[str], frozenset[st
 
 def _marks(changed, normalize) -> tuple[dict[str, int], frozenset[int]]:
     """Marks that stay, with their combining classes; dropped ones that end a run of marks."""
-    marks = [point for point in _points() if unicodedata.category(chr(point))[0] == "M"]
+    marks = [point for point in probed() if unicodedata.category(chr(point))[0] == "M"]
     lines = [f"{_HIGH_MARK}{chr(point)}{_LOW_MARK}" for point in marks]
     results = normalize("\n".join(lines)).split("\n")
     passed = {
@@ -136,6 +136,6 @@ def _sigma_context(changed) -> tuple[frozenset[int], frozenset[int], frozenset[i
 def _case_properties() -> tuple[frozenset[int], frozenset[int]]:
     """Cased and case-ignorable code points, as far as `str.lower` shows them by a sigma."""
     sigma, final = chr(SIGMA), chr(FINAL_SIGMA)
-    cased = {c for c in _points() if f"{chr(c)}{sigma}".lower()[-1] == final}
-    passed = {c for c in _points() if f"A{chr(c)}{sigma}".lower()[-1] == final}
+    cased = {c for c in probed() if f"{chr(c)}{sigma}".lower()[-1] == final}
+    passed = {c for c in probed() if f"A{chr(c)}{sigma}".lower()[-1] == final}
     return frozenset(cased), frozenset(passed - cased)
