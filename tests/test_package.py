@@ -27,9 +27,9 @@ def test_an_unknown_name_is_an_attribute_error():
         kb.Bart  # noqa: B018
 
 
-@pytest.mark.parametrize(
-    "name",
-    [m.name for m in pkgutil.walk_packages(kb.__path__, "keras_bert3.") if "__main__" not in m.name],
-)
+MODULES = [module.name for module in pkgutil.walk_packages(kb.__path__, "keras_bert3.")]
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if not name.endswith("__main__")])
 def test_every_module_can_be_imported(name):
     importlib.import_module(name)
