@@ -7,6 +7,7 @@ with several workers cannot reduce what a step returns. What is here stands in t
 import contextlib
 import importlib
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import keras
 
@@ -69,7 +70,7 @@ def fitting(task, strategy, batches: Iterable) -> Iterator[None]:
     if strategy is None:
         yield
         return
-    trainer = importlib.import_module("keras.src.backend.tensorflow.trainer")
+    trainer: Any = importlib.import_module("keras.src.backend.tensorflow.trainer")
     with strategy.scope():
         task._symbolic_build(data_batch=next(iter(batches)))
     reduce_per_replica = trainer.reduce_per_replica
