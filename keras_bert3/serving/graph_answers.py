@@ -2,12 +2,13 @@
 
 from typing import Any, NamedTuple
 
+from keras_bert3.serving import graph_windows
 from keras_bert3.serving.graph_library import tensorflow
 from keras_bert3.serving.graph_packing import GraphInputs, of_equal_length, pack
-from keras_bert3.serving.graph_word_piece import GraphWordPiece, Pieces
+from keras_bert3.serving.graph_pieces import Pieces
+from keras_bert3.serving.graph_text import GRAPH_TOKENIZERS, pieces_have_graph
 from keras_bert3.tasks.answers import MOST_TOKENS
 from keras_bert3.tasks.question_windows import SPECIAL, ExtractiveQAPreprocessor
-from keras_bert3.tokenizers.word_piece import WordPieceTokenizer
 
 CANDIDATES = 20
 """Among which an answer's share of the probability is counted."""
@@ -16,8 +17,8 @@ _NEVER = -1e300
 
 def answers_have_graph(preprocessor) -> bool:
     """Whether questions and texts can be prepared inside a graph as this preprocessor does."""
-    tokenizer = type(getattr(preprocessor, "tokenizer", None))
-    return type(preprocessor) is ExtractiveQAPreprocessor and tokenizer is WordPieceTokenizer
+    tokenizer = getattr(preprocessor, "tokenizer", None)
+    return type(preprocessor) is ExtractiveQAPreprocessor and pieces_have_graph(tokenizer)
 
 
 class Windows(NamedTuple):
@@ -31,6 +32,7 @@ class Windows(NamedTuple):
         rows: int64 `[t]`, the row of each.
         columns: int64 `[t]`, its place there.
         may_start: bool `[t]`, whether the row is the one that shows most of its context.
+        is_visible: bool `[t]`, whether it stands for something; an answer may start and end there.
     """
 
     inputs: GraphInputs
@@ -40,16 +42,14 @@ class Windows(NamedTuple):
     rows: Any
     columns: Any
     may_start: Any
+    is_visible: Any
 
 
 class GraphAnswers:
     """Reads texts in windows, and finds the likeliest answer to each question.
 
-    Where two tokens stand for the very same characters, as those of one decomposed letter, shares
-    of the probability may differ from `ExtractiveQA`'s, which counts such spans once.
-
     Args:
-        preprocessor: of a `WordPieceTokenizer`.
+        preprocessor: one for which `answers_have_graph`.
         null_threshold: see `ExtractiveQA`.
     """
 
@@ -57,7 +57,7 @@ class GraphAnswers:
         self, preprocessor: ExtractiveQAPreprocessor, null_threshold: float | None
     ) -> None:
         tokenizer = preprocessor.tokenizer
-        self.tokenize = GraphWordPiece(tokenizer)
+        self.tokenize = GRAPH_TOKENIZERS[type(tokenizer)](tokenizer)
         self.special = {name: getattr(tokenizer, name) for name in ("cls_id", "sep_id", "pad_id")}
         self.room = preprocessor.longest_row - SPECIAL
         self.stride = preprocessor.stride
@@ -73,24 +73,17 @@ class GraphAnswers:
         pieces = self.tokenize.pieces(contexts)
         count = tf.shape(contexts)[0]
         lengths = tf.math.unsorted_segment_sum(tf.ones_like(pieces.rows), pieces.rows, count)
-        room = self.room - asked.row_lengths()
-        more = tf.maximum(lengths - room, 0)
-        numbers = tf.ragged.range(1 + (more + self.stride - 1) // self.stride)
-        owner = numbers.value_rowids()
-        first = numbers.values * self.stride
-        end = tf.minimum(tf.gather(lengths, owner), first + tf.gather(room, owner))
-        begin = tf.gather(tf.cumsum(lengths, exclusive=True), owner) + first
-        tokens = tf.ragged.range(begin, begin + end - first)
-        parts = tokens.with_values(tf.gather(pieces.ids, tokens.values))
-        inputs = pack(tf.gather(asked, owner), parts, None, **self.special)
-        rows = tokens.value_rowids()
-        places = tokens.values - tf.gather(begin, rows)
-        best = _is_best(
-            tokens.values, rows, places, tf.gather(end - first, rows), tf.size(pieces.ids)
+        cuts = graph_windows.cut(lengths, self.room - asked.row_lengths(), self.stride)
+        parts = cuts.tokens.with_values(tf.gather(pieces.ids, cuts.tokens.values))
+        inputs = pack(tf.gather(asked, cuts.owners), parts, None, **self.special)
+        offset = tf.gather(asked.row_lengths(), cuts.owners) + 2
+        columns = cuts.places + tf.gather(offset, cuts.rows)
+        tokens = cuts.tokens.values
+        is_visible = tf.gather(pieces.starts < pieces.ends, tokens)
+        may_start = cuts.is_best & is_visible
+        return Windows(
+            inputs, cuts.owners, pieces, tokens, cuts.rows, columns, may_start, is_visible
         )
-        offset = tf.gather(asked.row_lengths(), owner) + 2
-        columns = places + tf.gather(offset, rows)
-        return Windows(inputs, owner, pieces, tokens.values, rows, columns, best)
 
     def answers(self, contexts, windows: Windows, start, end) -> dict[str, Any]:
         """Return the likeliest answer to each question.
@@ -118,7 +111,7 @@ class GraphAnswers:
         is_null = ~is_found
         if self.null_threshold is not None:
             is_null |= margin > self.null_threshold
-        share = self._share(scores, questions, count, null, tf.where(is_null, null, best), is_found)
+        share = self._share(windows, scores, count, null, tf.where(is_null, null, best), is_found)
         nowhere = tf.constant(0, tf.int64)
         first = _look_up(windows.pieces.starts, windows.tokens, token)
         last = _look_up(windows.pieces.ends, windows.tokens, token + width)
@@ -131,30 +124,61 @@ class GraphAnswers:
             "null_margin": tf.cast(margin, tf.float32),
         }
 
-    def _share(self, scores, questions, count, null, given, is_found):
+    def _share(self, windows: Windows, scores, count, null, given, is_found):
         """exp(given) / sum exp over the likeliest spans, and over no answer where it is one."""
         tf = tensorflow()
 
-        per_question = tf.math.unsorted_segment_sum(tf.ones_like(questions), questions, count)
-        spans = tf.RaggedTensor.from_row_lengths(scores, per_question, validate=False)
-        table = spans.to_tensor(tf.constant(_NEVER, tf.float64))
-        table = tf.reshape(table, [count, tf.shape(table)[1] * MOST_TOKENS])
-        table = tf.pad(table, [[0, 0], [0, CANDIDATES]], constant_values=_NEVER)
-        top = tf.math.top_k(table, CANDIDATES).values
+        top = _candidates(windows, scores, count)
         has_null = ~is_found if self.null_threshold is None else tf.ones_like(is_found)
         every = tf.concat([top, tf.where(has_null, null, _NEVER)[:, None]], 1)
         return tf.exp(given - tf.reduce_logsumexp(every, 1))
 
 
-def _is_best(tokens, rows, places, sizes, count):
-    """Whether a token has no more context in another row; the first of equals counts."""
+def _candidates(windows: Windows, scores, count):
+    """Scores of the likeliest spans of each row, joined over a question's rows: `[b, CANDIDATES]`.
+
+    Spans of the same characters, such as those of several bytes of one letter, count once.
+    """
     tf = tensorflow()
 
-    nearest = tf.minimum(places, sizes - 1 - places)
-    context = tf.cast(nearest, tf.float64) + 0.01 * tf.cast(sizes, tf.float64)
-    most = tf.gather(tf.math.unsorted_segment_max(context, tokens, count), tokens)
-    winners = tf.where(context == most, rows, rows.dtype.max)
-    return rows == tf.gather(tf.math.unsorted_segment_min(winners, tokens, count), tokens)
+    rows = tf.size(windows.questions)
+    table, first = _in_groups(scores, windows.rows, rows)
+    top = tf.math.top_k(table, CANDIDATES)
+    kept = tf.where(top.values > _NEVER)
+    values = tf.gather_nd(top.values, kept)
+    row = kept[:, 0]
+    place = tf.cast(tf.gather_nd(top.indices, kept), tf.int64)
+    token = tf.gather(first, row) + place // MOST_TOKENS
+    questions = tf.gather(windows.questions, row)
+    starts = tf.gather(windows.pieces.starts, tf.gather(windows.tokens, token))
+    ends = tf.gather(windows.pieces.ends, tf.gather(windows.tokens, token + place % MOST_TOKENS))
+    span = _numbered(_numbered(questions, starts), ends)
+    distinct = tf.reduce_max(tf.pad(span, [[1, 0]], constant_values=-1)) + 1
+    values = tf.math.unsorted_segment_max(values, span, distinct)
+    questions = tf.math.unsorted_segment_max(questions, span, distinct)
+    order = tf.argsort(questions, stable=True)
+    values, questions = tf.gather(values, order), tf.gather(questions, order)
+    table, _ = _in_groups(values[:, None], questions, count)
+    return tf.math.top_k(table, CANDIDATES).values
+
+
+def _in_groups(scores, groups, count):
+    """Scores `[n, k]` as a row for each group, filled up to at least `CANDIDATES`; their begins."""
+    tf = tensorflow()
+
+    sizes = tf.math.unsorted_segment_sum(tf.ones_like(groups), groups, count)
+    ragged = tf.RaggedTensor.from_row_lengths(scores, sizes, validate=False)
+    table = ragged.to_tensor(tf.constant(_NEVER, tf.float64))
+    table = tf.reshape(table, [count, tf.shape(table)[1] * tf.shape(scores)[1]])
+    table = tf.pad(table, [[0, 0], [0, CANDIDATES]], constant_values=_NEVER)
+    return table, tf.cumsum(sizes, exclusive=True)
+
+
+def _numbered(first, second):
+    """Number distinct pairs of numbers from 0: int64 `[n]`."""
+    tf = tensorflow()
+
+    return tf.unique(first * 2**32 + second, tf.int64).idx
 
 
 def _span_scores(windows: Windows, start, end):
@@ -171,7 +195,8 @@ def _span_scores(windows: Windows, start, end):
     following = tf.range(count)[:, None] + tf.range(MOST_TOKENS)
     is_span = tf.gather(rows, following) == windows.rows[:, None]
     scores = tf.gather_nd(start, places)[:, None] + tf.gather(ends, following)
-    is_span &= windows.may_start[:, None]
+    is_visible = tf.pad(windows.is_visible, [[0, MOST_TOKENS]])
+    is_span &= windows.may_start[:, None] & tf.gather(is_visible, following)
     return tf.where(is_span, scores, tf.constant(_NEVER, tf.float64))
 
 

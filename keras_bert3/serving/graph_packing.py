@@ -45,22 +45,52 @@ def pack(first, second, limit: int | None, *, cls_id: int, sep_id: int, pad_id: 
         >>> pack(ids, None, 5, cls_id=1, sep_id=2, pad_id=0).token_ids
         [[1, 7, 8, 9, 2]]
     """
+    kept, others = _kept(first, second, limit)
+    return frame(first, second, (cls_id, sep_id, sep_id), kept, others, pad_id)
+
+
+def frame(first, second, special, kept, others, pad_id: int) -> GraphInputs:
+    """Put special tokens around the beginnings of texts, and pad.
+
+    Args:
+        first: ragged int32 `[b, None]`.
+        second: the same, or None.
+        special: ids before the first text, between both and at the end.
+        kept: int32 `[b]`, tokens of each first text that stay.
+        others: the same for the second ones, or None.
+        pad_id: what stands on padding.
+    """
     tf = tensorflow()
 
-    kept, others = _kept(first, second, limit)
+    before, between, last = special
     segment_start = kept + 2
     lengths = segment_start if second is None else segment_start + others + 1
     column = tf.range(tf.reduce_max(tf.concat([[2], lengths], 0)))[None]
     rows = _spread(first, column - 1)
-    is_separator = column == segment_start[:, None] - 1
     if second is not None:
         is_second = column >= segment_start[:, None]
         rows = tf.where(is_second, _spread(second, column - segment_start[:, None]), rows)
-        is_separator |= column == lengths[:, None] - 1
+        rows = tf.where(column == segment_start[:, None] - 1, between, rows)
+    rows = tf.where(column == lengths[:, None] - 1, last, tf.where(column == 0, before, rows))
     is_real = column < lengths[:, None]
-    token_ids = tf.where(is_separator, sep_id, tf.where(column == 0, cls_id, rows))
     segments = is_real & (column >= segment_start[:, None])
-    return GraphInputs(tf.where(is_real, token_ids, pad_id), tf.cast(segments, tf.int32), lengths)
+    return GraphInputs(tf.where(is_real, rows, pad_id), tf.cast(segments, tf.int32), lengths)
+
+
+def frame_halves(first, second, limit: int, special, pad_id: int) -> GraphInputs:
+    """Frame as GPT-1's fine-tuning does: each text of a pair is cut to its half of the row.
+
+    See `objectives/input_transformations.py`; arguments are those of `frame`, and `limit` is the
+    tokens of a row.
+    """
+    tf = tensorflow()
+
+    room = limit - 2 if second is None else limit // 2 - 2
+    kept, others = (
+        None if ids is None else tf.minimum(tf.cast(ids.row_lengths(), tf.int32), room)
+        for ids in (first, second)
+    )
+    return frame(first, second, special, kept, others, pad_id)
 
 
 def plain(ids, limit: int | None, pad_id: int) -> GraphInputs:

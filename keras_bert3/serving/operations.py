@@ -18,7 +18,7 @@ OPERATIONS = frozenset(
     Maximum Mean Min Minimum Mod Mul Neg NotEqual Pow Prod RealDiv Relu Round Rsqrt Sigmoid Sign
     Softmax Softplus SparseSegmentSum Sqrt Square SquaredDifference Sub Sum Tanh
     UnsortedSegmentMax UnsortedSegmentMin UnsortedSegmentSum TopKV2
-    All Any AddN BiasAdd IsFinite
+    All Any AddN BiasAdd IsFinite LowerBound Unique UpperBound
     """
         # shapes and places
         """

@@ -7,11 +7,14 @@
 | `MaskedLM`       | `scores` [b, q, v], `next_sentence` [b, 2]; for strings, of each mask:       |
 |                  | `tokens` [b, m, 5], `probabilities` [b, m, 5], likeliest first               |
 | `MultipleChoice` | `choice` [b], `probabilities` [b, n], `scores` [b, n]                        |
-| `TokenClassifier`| `label` [b, q], `labels` [b, c], `probabilities` and `scores` [b, q, c]      |
+| `TokenClassifier`| `label` [b, q], `labels` [b, c], `probabilities` and `scores` [b, q, c];     |
+|                  | for strings, of each word: `word`, `label`, `start`, `end`, `probability`,   |
+|                  | each [b, n]; "" and 0 where a text has fewer words than another              |
 | `ExtractiveQA`   | `start` [b, q], `end` [b, q]: scores of an answer's first and last token;    |
 |                  | for strings `text`, `start`, `end`, `score`, `null_margin` [b], see `Answer` |
 | `TextEmbedder`   | `embedding` [b, w], or [b, q, w] without pooling                             |
-| `CausalLM`       | `log_probabilities` [b, v], of the token after the last                      |
+| `CausalLM`       | `log_probabilities` [b, v], of the token after the last; for strings also    |
+|                  | `tokens` [b, 5] and their `probabilities` [b, 5], likeliest first            |
 
 `labels` are the same for every row: a server that joins and splits batches needs the batch there.
 """
@@ -39,13 +42,18 @@ def takes_several_rows(task) -> bool:
     return isinstance(task, MultipleChoice | GPTSimilarity)
 
 
+def class_names(task) -> list[str]:
+    """Name the classes of a task, by numbers where they have no names."""
+    return [str(name) for name in task.labels or range(task.num_classes)]
+
+
 def of_classifier(task, logits, inputs) -> Outputs:
     """Name the likeliest class of each row or token, and all of them."""
     tf = tensorflow()
 
     if getattr(task, "is_regression", False):
         return {"score": logits[:, 0]}
-    names = tf.constant([str(name) for name in task.labels or range(task.num_classes)])
+    names = tf.constant(class_names(task))
     return {
         "label": tf.gather(names, tf.argmax(logits, -1)),
         "labels": tf.tile(names[None], [tf.shape(logits)[0], 1]),
@@ -126,3 +134,17 @@ def top_tokens(logits, is_mask, vocabulary) -> Outputs:
         "tokens": tf.where(is_mask[..., None], names, ""),
         "probabilities": tf.where(is_mask[..., None], best.values, 0.0),
     }
+
+
+def next_tokens(log_probabilities, vocabulary) -> Outputs:
+    """Name the likeliest of the tokens that may follow.
+
+    Args:
+        log_probabilities: `[b, v]`.
+        vocabulary: the tokens.
+    """
+    tf = tensorflow()
+
+    best = tf.math.top_k(log_probabilities, min(TOP, len(vocabulary)))
+    names = tf.gather(tf.constant(vocabulary), best.indices)
+    return {"tokens": names, "probabilities": tf.exp(best.values)}

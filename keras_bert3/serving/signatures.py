@@ -18,11 +18,21 @@ from typing import Any
 from keras_bert3.serving.graph_answers import GraphAnswers, answers_have_graph
 from keras_bert3.serving.graph_library import tensorflow
 from keras_bert3.serving.graph_packing import GraphInputs
-from keras_bert3.serving.graph_text import GraphText, has_graph
-from keras_bert3.serving.outputs import outputs_of, takes_several_rows, top_tokens
+from keras_bert3.serving.graph_tags import GraphTags, tags_have_graph
+from keras_bert3.serving.graph_text import graph_text, has_graph
+from keras_bert3.serving.outputs import (
+    class_names,
+    next_tokens,
+    outputs_of,
+    takes_several_rows,
+    top_tokens,
+)
+from keras_bert3.tasks.causal_lm import CausalLM
 from keras_bert3.tasks.extractive_qa import ExtractiveQA
+from keras_bert3.tasks.gpt_fine_tuning import GPTSimilarity
 from keras_bert3.tasks.masked_lm import MaskedLM
 from keras_bert3.tasks.multiple_choice import MultipleChoice
+from keras_bert3.tasks.token_classifier import TokenClassifier
 
 
 class Signatures:
@@ -39,7 +49,7 @@ class Signatures:
     def __init__(self, task, pair: bool = False) -> None:
         tf = tensorflow()
 
-        self.task, self.pair = task, pair
+        self.task = task
         self.outputs = outputs_of(task)
         self.length = task.backbone.max_sequence_length
         self.has_choices = isinstance(task, MultipleChoice)
@@ -47,11 +57,15 @@ class Signatures:
         self.ids = tf.TensorSpec([None] * rank, tf.int32)
         self.raw = _function(self._raw)
         self.text: Any = (
-            GraphText(task.preprocessor, self.length) if has_graph(task.preprocessor) else None
+            graph_text(task.preprocessor, self.length) if has_graph(task.preprocessor) else None
         )
         self.answers: Any = None
         if isinstance(task, ExtractiveQA) and answers_have_graph(task.preprocessor):
             self.answers = GraphAnswers(task.preprocessor, task.null_threshold)
+        self.tags: Any = None
+        if isinstance(task, TokenClassifier) and tags_have_graph(task.preprocessor):
+            self.tags = GraphTags(task.preprocessor)
+        self.pair = pair or isinstance(task, GPTSimilarity)
         if pair and self.text is None:
             raise ValueError(
                 "Expected a task whose texts are tokenised in the graph for pair=True. Received: "
@@ -69,6 +83,9 @@ class Signatures:
         if self.answers is not None:
             asked = dict.fromkeys(("question", "context"), tf.TensorSpec([None], tf.string))
             return {"serving_default": _traced(self.answer, asked), **made}
+        if self.tags is not None:
+            text = {"text": tf.TensorSpec([None], tf.string)}
+            return {"serving_default": _traced(self.label, text), **made}
         if self.text is None:
             return {"serving_default": made["tokens"], **made}
         text = {"text": tf.TensorSpec([None], tf.string)}
@@ -110,9 +127,24 @@ class Signatures:
         """Answer for strings."""
         if isinstance(self.task, MaskedLM):
             return self._fill(text)
-        inputs = self._of_choices(text, choices) if self.has_choices else self.text(text, text_pair)
+        if self.has_choices:
+            inputs = self._of_choices(text, choices)
+        elif isinstance(self.task, GPTSimilarity):
+            inputs = self.text.both_ways(text, text_pair)
+        else:
+            inputs = self.text(text, text_pair)
         named = self._named(inputs)
-        return self.outputs(self.task, self.raw(**named), named)
+        found = self.outputs(self.task, self.raw(**named), named)
+        if isinstance(self.task, CausalLM):
+            tokenizer = self.task.preprocessor.tokenizer
+            found |= next_tokens(found["log_probabilities"], tokenizer.vocabulary)
+        return found
+
+    def label(self, text):
+        """Label the words of texts of any length."""
+        windows = self.tags.windows(text)
+        logits = self.raw(**self._named(windows.inputs))
+        return self.tags.tags(text, windows, logits, class_names(self.task))
 
     def answer(self, question, context):
         """Answer questions from texts of any length."""

@@ -117,20 +117,132 @@ def test_vectors_numbers_and_word_labels():
     assert found["label"].numpy().tolist() == names[np.argmax(scores, -1)].tolist()
 
 
-def test_language_models_have_tokens_alone():
-    from keras_bert3.backbones.gpt import GPTBackbone
-    from keras_bert3.tasks.causal_lm import CausalLM
+def test_words_are_labelled_as_in_python_window_by_window():
+    from keras_bert3.tasks.token_classifier import TokenClassifier
+    from keras_bert3.tasks.token_windows import TokenClassifierPreprocessor
 
-    size = {**toy.SIZE, "num_layers": 1, "initializer_range": 0.5}
-    task = CausalLM(GPTBackbone(vocabulary_size=30, **size))
+    preprocessor = TokenClassifierPreprocessor(toy.tokenizer(), 12, 4)
+    task = TokenClassifier(backbone(), preprocessor=preprocessor, labels=["O", "B-PER", "I-PER"])
+    rng = np.random.default_rng(5)
+    words = [*toy.WORDS, "Thé", "中", "xyz", "\u200b", "  ", "cats,", "!", "\u0301", "a\u00adb"]
+    texts = [" ".join(rng.choice(words, size)) for size in (0, 1, 5, 10, 11, 30, 70, 3)]
+    texts += ["", " ", "\u200b", " the", "\u0301 \u200b", "中\u0301文", "a\x00cat", "the "]
+    found = made(task)["serving_default"](text=strings(texts))
+    found = {name: value.numpy() for name, value in found.items()}
+    expected = task.label_words(texts)
+    assert found["word"].shape == (len(texts), max(map(len, expected)))
+    for row, (text, labelled) in enumerate(zip(texts, expected, strict=True)):
+        count = len(labelled)
+        columns = (found[name][row] for name in ("word", "label", "start", "end"))
+        assert [
+            (word.decode(), label.decode(), start, end)
+            for word, label, start, end in zip(*columns, strict=True)
+        ] == [(text[w.start : w.end], w.label, w.start, w.end) for w in labelled] + [
+            ("", "", 0, 0)
+        ] * (found["word"].shape[1] - count)
+        given = [w.probability for w in labelled]
+        np.testing.assert_allclose(found["probability"][row][:count], given, atol=1e-5)
+    assert len({word.label for row in expected for word in row}) > 1
+
+
+def test_byte_level_texts_are_answered_as_in_python():
+    from keras_bert3.tasks.extractive_qa import ExtractiveQA
+    from keras_bert3.tasks.question_windows import ExtractiveQAPreprocessor
+    from tests.tokenizers.test_byte_level_byte_pair import VOCABULARY, fuzz, tokenizer
+
+    preprocessor = ExtractiveQAPreprocessor(tokenizer(), 24, 5, 6)
+    size = len(VOCABULARY)
+    task = ExtractiveQA(backbone(vocabulary_size=size), preprocessor, 0.5)
+    texts, questions = ["", "lower and lower", *fuzz(20, 2)], [*fuzz(21, 3), ""]
+    found = Signatures(task).answer(strings(questions), strings(texts))
+    assert_same_answers(found, task.answer(questions, texts))
+
+
+def gpt_backbone(size, **arguments):
+    from keras_bert3.backbones.gpt import GPTBackbone
+
+    sizes = {**toy.SIZE, "num_layers": 1, "initializer_range": 0.5, **arguments}
+    return GPTBackbone(vocabulary_size=size, **sizes)
+
+
+def gpt_tokenizer(**settings):
+    from tests.tokenizers.test_byte_pair import tokenizer
+
+    return tokenizer(**settings)
+
+
+def test_language_models_continue_strings_and_tokens():
+    from keras_bert3.tasks.causal_lm import CausalLM, CausalLMPreprocessor
+
+    tokenizer = gpt_tokenizer()
+    size = tokenizer.vocabulary_size
+    task = CausalLM(gpt_backbone(size), CausalLMPreprocessor(tokenizer, 8))
     functions = made(task)
-    assert sorted(functions) == ["serving_default", "tokens"]
+    assert sorted(functions) == ["embed", "serving_default", "tokens"]
+    texts = ["lower low", "Wé", "low er lower slow lower low lower low"]
+    found = functions["serving_default"](text=strings(texts))
+    for row, text in enumerate(texts):
+        ids = np.array([tokenizer(text)[:8]])
+        logits = task({"token_ids": ids, "padding_mask": np.ones_like(ids)})[0, -1]
+        expected = tf.nn.log_softmax(logits)
+        np.testing.assert_allclose(found["log_probabilities"][row], expected, atol=1e-5)
+        best = np.argsort(-expected)[:5]
+        assert found["tokens"][row].numpy().tolist() == [
+            tokenizer.id_to_token(int(index)).encode() for index in best
+        ]
+        np.testing.assert_allclose(found["probabilities"][row], np.exp(expected)[best], atol=1e-5)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="at least one token in each"):
+        functions["serving_default"](text=strings(["low", " "]))
     ids = tf.constant([[4, 5, 6, 7], [8, 9, 0, 0]])
     found = functions["tokens"](token_ids=ids, lengths=tf.constant([4, 2]))["log_probabilities"]
     alone = task({"token_ids": ids[1:, :2], "padding_mask": tf.ones((1, 2), bool)})
     np.testing.assert_allclose(found[1], tf.nn.log_softmax(alone[0, -1]), atol=1e-5)
+    task = CausalLM(gpt_backbone(size))
+    assert sorted(Signatures(task).functions()) == ["serving_default", "tokens"]
     with pytest.raises(ValueError, match="pair=True. Received: NoneType"):
         Signatures(task, pair=True)
+
+
+def test_gpt_is_asked_as_its_fine_tuning_frames_texts():
+    from keras_bert3.tasks import gpt_fine_tuning as tasks
+    from keras_bert3.tokenizers.byte_pair import TASK_TOKENS
+
+    tokenizer = gpt_tokenizer(special_tokens=TASK_TOKENS)
+    body = gpt_backbone(tokenizer.vocabulary_size)
+    texts, others = ["lower low", "", "low " * 40], ["new lower", "slow " * 20, "low"]
+    for cls, pairs in ((tasks.GPTTextClassifier, (False, True)), (tasks.GPTSimilarity, (True,))):
+        preprocessor = cls.preprocessor_class(tokenizer, max_sequence_length=20)
+        task = cls(body, 3, preprocessor)
+        for pair in pairs:
+            given = (strings(texts), strings(others)) if pair else (strings(texts),)
+            found = Signatures(task, pair=pair).texts(*given)["scores"]
+            expected = task.predict((texts, others) if pair else texts, verbose=0)
+            np.testing.assert_allclose(found, expected, atol=1e-5)
+    preprocessor = tasks.GPTMultipleChoice.preprocessor_class(tokenizer, max_sequence_length=20)
+    task = tasks.GPTMultipleChoice(body, preprocessor)
+    choices = [["low", "lower " * 12], ["", "new"], ["er", "w"]]
+    found = Signatures(task).texts(strings(texts), choices=strings(choices))["scores"]
+    expected = task.predict((texts, choices), verbose=0)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_deberta_fills_masks_among_bytes_as_in_python():
+    from keras_bert3.backbones.deberta import DebertaBackbone
+    from keras_bert3.tasks.masked_lm import MaskedLM, MaskedLMPreprocessor
+    from tests.tokenizers.test_byte_level_byte_pair import VOCABULARY, tokenizer
+
+    sizes = {**toy.SIZE, "num_layers": 2, "initializer_range": 0.5}
+    body = DebertaBackbone(vocabulary_size=len(VOCABULARY), **sizes)
+    task = MaskedLM(body, preprocessor=MaskedLMPreprocessor(tokenizer(), 16))
+    task._check_heads_are_known = lambda: None  # toys are not trained
+    texts = ["lower [MASK] low", "[MASK] and[MASK]"]
+    found = made(task)["serving_default"](text=strings(texts))
+    for row, expected in enumerate(task.fill_mask(texts)):
+        for mask, pairs in enumerate(expected):
+            names = [token.encode() for token, _ in pairs]
+            assert found["tokens"][row, mask].numpy().tolist() == names
+            given = [p for _, p in pairs]
+            np.testing.assert_allclose(found["probabilities"][row, mask], given, atol=1e-5)
 
 
 def test_only_tasks_with_known_outputs_are_served():
