@@ -9,7 +9,7 @@ from keras_bert3.runs.run_log import RunLog, keep_rows
 from keras_bert3.runs.scaling import ONE_DEVICE, Scale
 from keras_bert3.training import multi_worker
 from keras_bert3.training.callbacks import NaNGuard, PerUpdate
-from keras_bert3.training.checkpointing import Checkpoints, SaveCheckpoints
+from keras_bert3.training.checkpointing import Checkpoints, SaveCheckpoints, whole_value
 from keras_bert3.training.notice import Notice, listening
 from keras_bert3.training.replicas import GlobalMetrics
 
@@ -42,6 +42,7 @@ def train(folder: Path, config, task, phases: list, scale: Scale = ONE_DEVICE) -
         keep_rows(folder, done)
     if done:
         print(f"\nGoing on after step {done:,}", flush=True)
+    print(describe_decay(task), flush=True)
     first_step = 0
     with listening(scale.processes) as notice:
         for phase in phases:
@@ -124,7 +125,20 @@ def stretches(start: int, end: int, every: int) -> Iterator[tuple[int, int, int]
         yield end - rest, rest, 1
 
 
+def describe_decay(task) -> str:
+    """Say which kinds of variables are decayed and which are not; of our optimisers alone."""
+    optimizer = getattr(task.optimizer, "inner_optimizer", task.optimizer)
+    if not hasattr(optimizer, "decay_groups"):
+        return ""
+    groups = optimizer.decay_groups(task.trainable_variables)
+    kinds = [", ".join(sorted({path.split("/")[-1] for path in group})) for group in groups]
+    return (
+        f"Weight decay {optimizer.weight_decay}: {len(groups[0])} variables ({kinds[0]}), "
+        f"not {len(groups[1])} ({kinds[1]})"
+    )
+
+
 def learning_rate_of(optimizer):
     """Return a function from a count of updates to the rate of the next one."""
     rate = getattr(optimizer, "inner_optimizer", optimizer)._learning_rate
-    return rate if callable(rate) else lambda step: rate
+    return rate if callable(rate) else lambda step: whole_value(rate)

@@ -11,7 +11,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert3.runs.training import stretches, train
+from keras_bert3.runs.training import describe_decay, stretches, train
 from keras_bert3.training.checkpointing import Checkpoints
 from keras_bert3.training.optimizers import BertAdam
 from keras_bert3.training.schedules import WarmupLinearDecay
@@ -150,3 +150,8 @@ def test_sigterm_ends_a_run_by_its_exit_code_and_nothing_is_lost(uninterrupted, 
     task = make_task(seed=5)
     train(tmp_path, CONFIG, task, make_phases())
     assert_equal(values(task), uninterrupted[1])
+
+
+def test_both_groups_of_weight_decay_are_said():
+    expected = "Weight decay 0.01: 2 variables (kernel), not 2 (bias)"
+    assert describe_decay(make_task()) == expected

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from keras_bert3.tasks.masked_lm import MaskedLM
-from keras_bert3.training.accumulation import accumulated, summed
+from keras_bert3.training.accumulation import accumulated, part_of, shared, summed
 from keras_bert3.training.optimizers import BertAdam
 from keras_bert3.training.schedules import WarmupLinearDecay
 from tests.layer_checks import to_numpy
@@ -81,3 +81,16 @@ def test_L7_a_loss_is_divided_by_predictions_not_by_slots_and_by_nothing_where_t
     assert float(loss(labels, logits, 0 * weights)) == 0.0
     ((_, _, shares),) = accumulated([(labels, labels, weights)], 1)
     np.testing.assert_allclose(float(summed(loss)(labels, logits, shares)), np.log(5), rtol=1e-6)
+
+
+def test_R6_any_number_of_processes_goes_on_with_the_same_rows():
+    x, weights = np.arange(8), np.array([1.0, 0, 3, 0, 1, 1, 1, 1], "float32")
+    for number in (1, 2, 4):
+        parts = [next(part_of([({"ids": x}, x)], number, i)) for i in range(number)]
+        np.testing.assert_array_equal(np.concatenate([p[0]["ids"] for p in parts]), x)
+        found = [list(shared([(x, x, weights)], 2, number, i, number)) for i in range(number)]
+        # Micro-batch k of all processes together is part k of the batch, with the same shares.
+        for k, (rows, _, shares) in enumerate(accumulated([(x, x, weights)], 2)):
+            np.testing.assert_array_equal(np.concatenate([f[k][0] for f in found]), rows)
+            together = np.concatenate([f[k][2] for f in found])
+            np.testing.assert_allclose(together, shares * number, rtol=1e-6)

@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert3.training.callbacks import NaNGuard
+from keras_bert3.training.callbacks import NaNGuard, PerUpdate
 from keras_bert3.training.checkpointing import Checkpoints, SaveCheckpoints
 
 
@@ -33,3 +33,19 @@ def test_a_loss_that_is_not_finite_stops_the_run_before_it_is_saved(tmp_path):
 
 def test_finite_losses_pass(tmp_path):
     assert fit(tmp_path, bad=99).steps() == [14, 16, 18]
+
+
+def test_a_callback_sees_updates_in_place_of_micro_batches():
+    seen = []
+    inner = keras.callbacks.LambdaCallback(
+        on_epoch_begin=lambda epoch, logs: seen.append("begin"),
+        on_train_batch_end=lambda batch, logs: seen.append(batch),
+        on_epoch_end=lambda epoch, logs: seen.append(sorted(logs)),
+    )
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    data = (np.ones((2, 3), "float32"), np.ones((2, 1), "float32"))
+    many = (data for _ in range(99))
+    watching = [PerUpdate(inner, 3)]
+    model.fit(many, steps_per_epoch=6, verbose=0, callbacks=watching, shuffle=False)
+    assert seen == ["begin", 0, 1, ["loss"]]

@@ -3,13 +3,16 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import keras
 import numpy as np
 import pytest
 
+from keras_bert3.training import distribution
 from keras_bert3.training.distribution import check_layouts, distribute, layouts_for, parse_mesh
 from tests.tasks import toy
+from tests.training import meshes
 
 ROOT = Path(__file__).parents[2]
 SIZES = {"vocabulary_size": 24, "batch_size": 8}
@@ -27,8 +30,9 @@ def test_other_meshes_are_refused(text):
         parse_mesh(text)
 
 
-def test_every_layout_matches_a_variable_or_is_refused():
-    task = toy.masked_lm(num_layers=1)
+@pytest.mark.parametrize("family", meshes.FAMILIES)
+def test_every_layout_matches_a_variable_or_is_refused(family):
+    task = meshes.make(family, dropout=0.0)
     check_layouts(task, layouts_for(2, 24))
     with pytest.raises(ValueError, match="Received: 'nothing', which matches none of"):
         check_layouts(task, {**layouts_for(2, 24), "nothing": (None,)})
@@ -52,62 +56,75 @@ def test_sizes_that_a_mesh_does_not_divide_are_refused():
         distribute("data=64", **SIZES)
 
 
-PROGRAM = """
-import json, sys
-import keras
-from keras_bert3.tasks.masked_lm import MaskedLM
-from keras_bert3.training import distribution
-from keras_bert3.training.optimizers import BertAdam
-from tests.tasks import toy
-from tests.training.test_distribution import SIZES
+@pytest.mark.skipif(not IS_JAX, reason="a mesh needs jax")
+def test_a_variable_that_a_mesh_cannot_cut_is_named_and_so_are_heads(monkeypatch):
+    mesh = SimpleNamespace(axis_names=["data", "model"], shape=(1, 3))
+    parallel = SimpleNamespace(device_mesh=mesh)
+    layout = SimpleNamespace(axes=(None, "model"))
+    monkeypatch.setattr(
+        keras.distribution.ModelParallel, "get_variable_layout", lambda self, variable: layout
+    )
+    variable = SimpleNamespace(path="query/kernel", shape=(16, 16))
+    with pytest.raises(ValueError, match="'model'.* of 3. Received: query/kernel of shape"):
+        distribution._Parallel.get_variable_layout(_Bare(mesh), variable)
+    monkeypatch.setattr(keras.distribution, "distribution", lambda: parallel)
+    with pytest.raises(ValueError, match="num_heads to be a multiple of 3.*Received: num_heads=2"):
+        check_layouts(toy.masked_lm(num_layers=1), layouts_for(2, 24))
 
-results = {}
-for mesh in (None, "data=8", "data=4,model=2"):
-    keras.utils.set_random_seed(0)
-    layouts = distribution.distribute(mesh, **SIZES) if mesh else {}
-    task = MaskedLM(toy.backbone(num_layers=1))
-    task.compile(optimizer=BertAdam(1e-2))
-    distribution.check_layouts(task, layouts)
-    batches = (toy.batch(rows=8, seed=i) for i in range(99))
-    losses = []
-    keep = keras.callbacks.LambdaCallback(
-        on_train_batch_end=lambda batch, logs: losses.append(logs["loss"]))
-    task.fit(batches, steps_per_epoch=10, verbose=0, callbacks=[keep])
-    held = [distribution.bytes_per_device(v) for v in (task.variables, task.optimizer.variables)]
-    results[mesh or "one"] = {"losses": losses, "held": held}
-    if mesh:
-        keras.distribution.set_distribution(None)
-print(json.dumps(results))
-"""
+
+class _Bare(distribution._Parallel):
+    """One without the devices that the constructor looks for."""
+
+    def __init__(self, mesh):
+        self._device_mesh = mesh
+
+
+RUNS = ["bert:one", "bert:data=8", "bert:data=4,model=2"]
 
 
 @pytest.fixture(scope="module")
 def results():
+    """Four steps of each run, with dropout, on eight devices of the CPU."""
     if not IS_JAX:
         pytest.skip("a mesh needs jax")
-    flags = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "XLA_FLAGS": flags}
+    program = [sys.executable, "-m", "tests.training.meshes", "--steps", "4", "--dropout", "0.1"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     child = subprocess.run(
-        [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True
+        [*program, "--runs", *RUNS], env=environment, cwd=ROOT, capture_output=True, text=True
     )
     assert child.returncode == 0, child.stderr[-2000:]
     return json.loads(child.stdout.splitlines()[-1])
 
 
-@pytest.mark.parametrize("mesh", ["data=8", "data=4,model=2"])
-def test_a_mesh_gives_the_losses_of_one_device(results, mesh):
-    assert len(results["one"]["losses"]) == 10
-    np.testing.assert_allclose(results[mesh]["losses"], results["one"]["losses"], rtol=1e-5)
+@pytest.mark.parametrize("run", [run for run in RUNS if not run.endswith("one")])
+def test_a_mesh_gives_the_losses_of_one_device_with_the_same_dropout(results, run):
+    one = results[run.split(":")[0] + ":one"]["losses"]
+    assert len(one) == 4 and one[0] != one[3]
+    np.testing.assert_allclose(results[run]["losses"], one, rtol=1e-5)
 
 
-def test_shards_and_their_moments_are_on_their_devices_alone(results):
+def test_D2_D5_shards_and_their_moments_are_on_their_devices_alone(results):
     (whole, whole_moments), (copy, _), (shard, moments) = (
-        list(map(lambda held: max(held.values()), results[mesh]["held"]))
+        [max(held.values()) for held in results[f"bert:{mesh}"]["held"]]
         for mesh in ("one", "data=8", "data=4,model=2")
     )
-    assert len(results["data=8"]["held"][0]) == 8
+    assert len(results["bert:data=8"]["held"][0]) == 8
     assert copy == whole
     # Four bytes each: half of 4 matrices of 16 x 16, 2 of 16 x 32, the table of 24 x 16, 5 biases.
     halved = (4 * 16 * 16 + 2 * 16 * 32 + 24 * 16 + 3 * 16 + 32) * 4 // 2
     assert whole - shard == halved
     assert whole_moments - moments == 2 * halved
+
+
+def test_gradients_are_added_up_in_one_message_and_nothing_leaves_the_devices(results):
+    run = results["bert:data=8"]
+    assert run["foreign"] == []
+    tensors = [[shape for shape in shapes if shape] for shapes in run["all_reduce"]]
+    (gradients,) = [shapes for shapes in tensors if shapes]  # the others are sums of a loss
+    sizes = [",".join(map(str, shape)) for shape in run["sizes"].values()]
+    # A tied table has gradients from two places; parts that are known to be equal go once.
+    assert sum(map(numbers, gradients)) == pytest.approx(sum(map(numbers, sizes)), rel=0.1)
+
+
+def numbers(shape):
+    return int(np.prod([int(size) for size in shape.split(",")]))

@@ -1,0 +1,137 @@
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import keras
+import numpy as np
+import pytest
+
+from keras_bert3.runs import scaling
+from tests.runs import pair
+
+ROOT = Path(__file__).parents[2]
+BACKEND = keras.backend.backend()
+
+
+def losses(folder):
+    head, *rows = (folder / "metrics.csv").read_text().splitlines()
+    place = head.split(",").index("loss")
+    return [float(row.split(",")[place]) for row in rows][:4]
+
+
+def surroundings(folder, index, ports):
+    """How a process finds the other, on each backend."""
+    both = [f"127.0.0.1:{port}" for port in ports]
+    task = {"type": "worker", "index": index}
+    found = {
+        "jax": {
+            "KERAS_DISTRIBUTION_JOB_ADDRESSES": ",".join(both),
+            "KERAS_DISTRIBUTION_NUM_PROCESSES": "2",
+            "KERAS_DISTRIBUTION_PROCESS_ID": str(index),
+            "PAIR_SETTINGS": json.dumps({"mesh": "data=2,model=2"}),
+            "XLA_FLAGS": f"{os.environ['XLA_FLAGS']} --xla_force_host_platform_device_count=2",
+        },
+        "torch": {
+            "WORLD_SIZE": "2",
+            "RANK": str(index),
+            "LOCAL_RANK": str(index),
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(ports[0]),
+            "PAIR_SETTINGS": json.dumps({"accumulate": 2}),
+        },
+        "tensorflow": {"TF_CONFIG": json.dumps({"cluster": {"worker": both}, "task": task})},
+    }[BACKEND]
+    return {**os.environ, "PYTHONPATH": str(ROOT), "PAIR_FOLDER": str(folder), **found}
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
+    """Two processes, of which one is lost: the folder, exit codes, last words, seconds."""
+    folder = tmp_path_factory.mktemp("two")
+    free = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
+    ports = [one.getsockname()[1] for one in free]
+    for one in free:
+        one.close()
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-m", "tests.runs.pair"],
+            env=surroundings(folder, index, ports),
+            cwd=ROOT,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for index in range(2)
+    ]
+    lost = children[1].communicate(timeout=300)[1]
+    since = time.time()
+    noticed = children[0].communicate(timeout=120)[1]
+    codes = [child.returncode for child in children]
+    assert codes[1] == -9, lost[-2000:] + noticed[-2000:]
+    return folder, codes[0], noticed, time.time() - since
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("alone")
+    return folder, pair.train(folder)[-1]
+
+
+def test_D1_D3_two_processes_give_the_losses_and_the_weights_of_one(two, alone):
+    np.testing.assert_allclose(losses(two[0]), losses(alone[0]), rtol=1e-5)
+    for index in range(2):
+        with np.load(two[0] / f"process-{index}.npz") as found:
+            for one, other in zip(found.values(), alone[1], strict=True):
+                np.testing.assert_allclose(one, other, rtol=0, atol=1e-5)
+
+
+def test_a_process_whose_peer_is_lost_ends_within_a_minute_and_says_why(two):
+    _, code, noticed, seconds = two
+    assert code not in (0, None) and seconds < 60
+    assert "was not noticed" not in noticed
+    assert "another process was lost first" in noticed or "another task died" in noticed
+
+
+def test_one_process_writes(two):
+    rows = (two[0] / "metrics.csv").read_text().splitlines()
+    assert [row.split(",")[0] for row in rows[:5]] == ["step", "1", "2", "3", "4"]
+    assert any((two[0] / "checkpoints").glob("step-*"))
+
+
+def test_what_a_backend_cannot_do_is_refused_in_words():
+    def start(sizes=(8,), **settings):
+        return scaling.start(SimpleNamespace(**settings), sizes)
+
+    with pytest.raises(ValueError, match="--accumulate of at least 1. Received: 0"):
+        start(accumulate=0)
+    with pytest.raises(ValueError, match="multiple of 3 rows, for 3 parts.*Received: 8 rows"):
+        start(accumulate=3)
+    with pytest.raises(ValueError, match="without --accumulate.*Received: --accumulate 2"):
+        start(accumulate=2, objective="rtd")
+    if BACKEND != "jax":
+        with pytest.raises(ValueError, match="cannot cut a model into shards. Received: data=2,m"):
+            start(mesh="data=2,model=2")
+        with pytest.raises(ValueError, match="no --processes on"):
+            start(processes="auto")
+    if BACKEND == "torch":
+        with pytest.raises(ValueError, match="per-node 8. Received: --mesh data=8"):
+            start(mesh="data=8")
+    if BACKEND == "tensorflow":
+        with pytest.raises(ValueError, match="at most . devices"):
+            start(mesh="data=64")
+
+
+def test_P2_a_loss_scale_for_each_device_is_refused_in_words():
+    half = SimpleNamespace(dtype_policy="mixed_float16")
+    with pytest.raises(ValueError, match="mixed_bfloat16 on several devices with tensorflow"):
+        scaling._check(half, "tensorflow", 1, 2, False)
+    scaling._check(half, "jax", 4, 2, False)
+    with pytest.raises(ValueError, match="--accumulate 1 on several devices with TensorFlow"):
+        scaling._check(SimpleNamespace(), "tensorflow", 4, 2, False)
+    with pytest.raises(ValueError, match="Received: --presets-every 5"):
+        scaling._check(SimpleNamespace(presets_every=5), "jax", 1, 2, True)
