@@ -9,6 +9,7 @@ _MODULE_OF = {
     "print_report": "report",
     "read_backbone": "preset",
     "read_task": "preset",
+    "resize_positions": "positions",
     "resize_vocabulary": "vocabulary_size",
     "save_backbone": "preset",
     "save_google_bert": "google_bert",
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from keras_bert3.checkpoints.huggingface import save_huggingface as save_huggingface
     from keras_bert3.checkpoints.keras_hub import from_keras_hub as from_keras_hub
     from keras_bert3.checkpoints.openai_gpt import save_openai_gpt as save_openai_gpt
+    from keras_bert3.checkpoints.positions import resize_positions as resize_positions
     from keras_bert3.checkpoints.preset import read_backbone as read_backbone
     from keras_bert3.checkpoints.preset import read_task as read_task
     from keras_bert3.checkpoints.preset import save_backbone as save_backbone

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import keras_bert3
 from keras_bert3.backbones.backbone import Backbone
-from keras_bert3.checkpoints import native
+from keras_bert3.checkpoints import native, positions
 from keras_bert3.checkpoints.blank import blank
 from keras_bert3.checkpoints.description import Description
 from keras_bert3.checkpoints.detect import reader_of
@@ -21,6 +21,7 @@ from keras_bert3.checkpoints.report import LoadReport
 from keras_bert3.checkpoints.variables import variables_by_path
 
 _ANY_LAYER = ("name", "trainable", "dtype")
+_LENGTH = "max_sequence_length"
 
 
 def load_backbone(folder: str | os.PathLike, cls: type, **overrides):
@@ -35,7 +36,8 @@ def read_backbone(folder: str | os.PathLike, cls: type, **overrides) -> tuple:
         folder: a checkpoint of any known layout, or its name on a hub (see `local_folder`).
         cls: the class to return, or a base of it.
         overrides: constructor arguments that replace the stored ones. `dtype` is never stored:
-            without it the global dtype policy holds.
+            without it the global dtype policy holds. A `max_sequence_length` below the stored one
+            cuts the table of positions, which the report names as reshaped.
 
     Returns:
         The backbone and a `LoadReport`.
@@ -46,9 +48,25 @@ def read_backbone(folder: str | os.PathLike, cls: type, **overrides) -> tuple:
     """
     folder = local_folder(folder)
     reader = reader_of(folder)
-    with blank(_constructor(reader.describe(folder), cls, overrides)) as backbone:
-        report = reader.load_weights(folder, backbone, {})
-    return backbone, report
+    description = reader.describe(folder)
+    construct = _constructor(description, cls, overrides)
+    if stored := _stored_length(description, overrides):
+        whole, report = read_backbone(folder, cls, **{**overrides, _LENGTH: stored})
+        with blank(construct) as backbone:
+            return backbone, _cut(whole, backbone, report)
+    with blank(construct) as backbone:
+        return backbone, reader.load_weights(folder, backbone, {})
+
+
+def _stored_length(description: Description, overrides: dict) -> int | None:
+    """The checkpoint's number of positions where another is asked for."""
+    stored = description.backbone_config.get(_LENGTH)
+    return None if overrides.get(_LENGTH, stored) == stored else stored
+
+
+def _cut(whole, short, report: LoadReport) -> LoadReport:
+    """Copy what was loaded into a model of fewer positions."""
+    return report + LoadReport(reshaped=positions.cut(whole, short).reshaped)
 
 
 def load_task(folder: str | os.PathLike, cls: type, new_heads: tuple[str, ...] = (), **overrides):
@@ -87,14 +105,22 @@ def read_task(
         public_class(description.backbone_class, Backbone),
         task_class.preprocessor_class,
     )
-    with blank(_constructor(description, Backbone, for_backbone)) as backbone:
+    construct = _constructor(description, Backbone, for_backbone)
+    whole = None
+    if stored := _stored_length(description, for_backbone):
+        for_whole = {**overrides, _LENGTH: stored, "preprocessor": None}
+        whole, report = read_task(folder, cls, new_heads, **for_whole)
+    with blank(construct) as backbone:
         if "preprocessor" not in config:
             config["preprocessor"] = _preprocessor(
                 reader, folder, description, task_class, backbone, for_preprocessor
             )
             _check_vocabulary(config["preprocessor"], backbone, folder)
         task = task_class(backbone, **config)
-        return task, _load_task(reader, folder, description, task, new_heads)
+        if whole is None:
+            return task, _load_task(reader, folder, description, task, new_heads)
+        task.newly_initialised = report.newly_initialised
+        return task, _cut(whole, task, report)
 
 
 def _load_task(reader, folder: Path, description: Description, task, new_heads) -> LoadReport:
@@ -211,7 +237,8 @@ def _preprocessor(
     if description.preprocessor_class is None or not is_own:
         return task_class.usual_preprocessor(tokenizer, backbone, **overrides)
     stored = public_class(description.preprocessor_class, task_class.preprocessor_class)
-    return stored(tokenizer, **{**description.preprocessor_config, **overrides})
+    config = positions.fitted(description.preprocessor_config, backbone.max_sequence_length)
+    return stored(tokenizer, **{**config, **overrides})
 
 
 def _check_vocabulary(preprocessor, backbone, folder: Path) -> None:

@@ -1,11 +1,7 @@
 """More rows for the vocabulary, wherever a model counts it."""
 
-import keras
-
-from keras_bert3.checkpoints.report import LoadReport
+from keras_bert3.checkpoints.resized import copy_rows, rebuilt
 from keras_bert3.checkpoints.variables import variables_by_path
-
-_NOT_ARGUMENTS = ("backbone", "preprocessor")
 
 
 def resize_vocabulary(model, vocabulary_size: int, multiple_of: int = 1) -> tuple:
@@ -35,26 +31,9 @@ def resize_vocabulary(model, vocabulary_size: int, multiple_of: int = 1) -> tupl
             f"Expected vocabulary_size of at least {backbone.vocabulary_size}, the present one. "
             f"Received: vocabulary_size={vocabulary_size}"
         )
-    config = {**backbone.get_config(), "vocabulary_size": size}
-    larger = type(backbone).from_config(config)
-    if backbone is model:
-        return larger, _copy(variables_by_path(model), variables_by_path(larger))
-    config = {k: v for k, v in model.get_config().items() if k not in _NOT_ARGUMENTS}
-    task = type(model)(larger, preprocessor=model.preprocessor, **config)
-    return task, _copy(
-        variables_by_path(backbone, model.heads), variables_by_path(larger, task.heads)
+    larger = rebuilt(model, vocabulary_size=size)
+    old, new = (
+        variables_by_path(getattr(each, "backbone", each), getattr(each, "heads", {}))
+        for each in (model, larger)
     )
-
-
-def _copy(old: dict, new: dict) -> LoadReport:
-    """Copy variables; where the first axis has grown, into its first rows."""
-    reshaped = []
-    for path, variable in new.items():
-        value = keras.ops.convert_to_numpy(old[path].value)
-        if value.shape != tuple(variable.shape):
-            reshaped.append(f"{path}: {value.shape} -> {tuple(variable.shape)}")
-            grown = keras.ops.convert_to_numpy(variable.value).copy()
-            grown[: len(value)] = value
-            value = grown
-        variable.assign(value)
-    return LoadReport(loaded=tuple(new), reshaped=tuple(reshaped))
+    return larger, copy_rows(old, new)
