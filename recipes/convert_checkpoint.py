@@ -10,6 +10,9 @@
     python recipes/convert_checkpoint.py --source bert --target bert-g --layout google --no-heads
         The network alone, for google-research/bert (needs TensorFlow).
 
+    python recipes/convert_checkpoint.py --source gpt --target model --layout openai
+        A GPT-1 for openai/finetune-transformer-lm.
+
 Heads and the tokenizer come along where the source has them.
 """
 
@@ -26,8 +29,8 @@ class Config:
     """A folder, hf://owner/name or kaggle://owner/model/framework/variation."""
     target: str
     """The folder to write, new or empty."""
-    layout: Literal["keras", "huggingface", "google"] = "keras"
-    """What to write: our own preset, Hugging Face's files or google-research/bert's."""
+    layout: Literal["keras", "huggingface", "google", "openai"] = "keras"
+    """What to write: our own preset, Hugging Face's files, google-research/bert's or OpenAI's."""
     heads: bool = True
     """Convert the heads of the task that the source is of. Without: the backbone alone."""
     dtype: Literal["float32", "float16", "bfloat16"] = "float32"
@@ -49,7 +52,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the recipe."""
     config = parse(sys.argv[1:] if arguments is None else arguments)
     from keras_bert3 import Backbone, Task
-    from keras_bert3.checkpoints import google_bert, huggingface, native, preset
+    from keras_bert3.checkpoints import google_bert, huggingface, native, openai_gpt, preset
     from keras_bert3.checkpoints.report import print_report
 
     if config.heads and preset.task_name(config.source) is not None:
@@ -62,6 +65,8 @@ def main(arguments: list[str] | None = None) -> None:
         huggingface.save_huggingface(model, config.target, dtype=config.dtype, **common)
     elif config.layout == "google":
         google_bert.save_google_bert(model, config.target, **common)
+    elif config.layout == "openai":
+        openai_gpt.save_openai_gpt(model, config.target, **common)
     else:
         native.save(model, config.target, **common)
     print(f"wrote {type(model).__name__} to {config.target}")

@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-import keras
 import numpy as np
 
+from keras_bert3.backbones.bert import BertBackbone
 from keras_bert3.checkpoints import folders, huggingface_bert, transfer
 from keras_bert3.checkpoints.description import Description
 from keras_bert3.checkpoints.mapping import Rule, for_layers, rename, transpose
@@ -85,7 +85,7 @@ def rules(num_layers: int) -> list[Rule]:
 
 
 def describe(folder: Path) -> Description:
-    """Read `bert_config.json`; the released checkpoints hold both pretraining heads."""
+    """Read `bert_config.json`, and from the checkpoint's index which pretraining heads it holds."""
     file = folder / CONFIG_FILE
     config = {"type_vocab_size": 16, **folders.read_json(file)}
     activation = config.get("hidden_act", "gelu")
@@ -98,10 +98,23 @@ def describe(folder: Path) -> Description:
     return Description(
         backbone_class="BertBackbone",
         backbone_config={**backbone, "activation": _ACTIVATIONS[activation]},
-        task_class="MaskedLM",
-        task_config={"next_sentence": True},
+        **_task(folder),
         tokenizer_class="WordPieceTokenizer",
     )
+
+
+def _task(folder: Path) -> dict:
+    """Say which task the checkpoint is of, without TensorFlow.
+
+    An index is a sorted table of names, each without what it shares with the one before
+    (tensorflow/core/lib/io/table_format.txt); the ends of the first names of either head stand in
+    it as they are.
+    """
+    index = b"".join(file.read_bytes() for file in sorted(folder.glob("*.index")))
+    if index and b"predictions/output_bias" not in index:
+        return {}
+    next_sentence = not index or b"seq_relationship/output_" in index
+    return {"task_class": "MaskedLM", "task_config": {"next_sentence": next_sentence}}
 
 
 def load_tokenizer(folder: Path, description: Description) -> WordPieceTokenizer | None:
@@ -215,11 +228,16 @@ def save_google_bert(
 
 def _config_of(backbone) -> dict:
     """Write our configuration in their words, where their code computes the same."""
+    if not isinstance(backbone, BertBackbone):
+        raise ValueError(
+            "Expected a `BertBackbone`, the network of google-research/bert. "
+            f"Received: a `{type(backbone).__name__}`"
+        )
     names = {ours: theirs for theirs, ours in _ACTIVATIONS.items()}
-    if not isinstance(backbone, keras.layers.Layer) or backbone.activation not in names:
+    if backbone.activation not in names:
         raise ValueError(
             f"Expected an activation among {sorted(names)}, which google-research/bert has. "
-            f"Received: {getattr(backbone, 'activation', backbone)!r}"
+            f"Received: {backbone.activation!r}"
         )
     config = huggingface_bert.sizes_of(backbone)
     epsilon = config.pop("layer_norm_eps")

@@ -4,7 +4,7 @@ import sys
 import numpy as np
 import pytest
 
-from keras_bert3 import BertBackbone, MaskedLM
+from keras_bert3 import BertBackbone, GPTBackbone, MaskedLM, TextClassifier
 from keras_bert3.checkpoints import google_bert, preset
 from keras_bert3.checkpoints.google_bert import save_google_bert
 from tests.checkpoints.models import VOCABULARY, assert_same_weights, backbone, masked_lm, tokenizer
@@ -133,7 +133,34 @@ def test_capitals_tell_a_cased_vocabulary(tmp_path):
     assert not google_bert.load_tokenizer(tmp_path, description).lowercase
 
 
+@pytest.mark.parametrize("slots", [False, True])
+def test_an_index_tells_the_heads(tmp_path, slots):
+    def described(name, *prefixes):
+        kept = {n: v for n, v in random_tensors().items() if not n.startswith(prefixes)}
+        moments = {f"{n}/adam_{m}": v for n, v in kept.items() for m in "mv" if slots}
+        return google_bert.describe(write(tmp_path / name, {**kept, **moments}))
+
+    both, one = described("both", "?"), described("one", "cls/seq")
+    assert (both.task_class, both.task_config) == ("MaskedLM", {"next_sentence": True})
+    assert (one.task_class, one.task_config) == ("MaskedLM", {"next_sentence": False})
+    for name in ("cls/", "cls/predictions"):
+        assert described(name.replace("/", "_"), name).task_class is None
+
+
+def test_their_classifier_keeps_its_head(tmp_path):
+    tensors = {n: v for n, v in random_tensors().items() if not n.startswith("cls/")}
+    head = np.arange(24, dtype="float32").reshape(3, 8)
+    tensors |= {"output_weights": head, "output_bias": np.ones(3, "float32")}
+    folder = write(tmp_path / "g", tensors)
+    task, report = preset.read_task(folder, TextClassifier, num_classes=3, preprocessor=None)
+    np.testing.assert_array_equal(np.asarray(task.classifier.kernel.numpy()), head.T)
+    assert not report.newly_initialised and not report.unexpected
+
+
 def test_what_their_code_cannot_compute_is_not_written(tmp_path):
+    gpt = GPTBackbone(20, 1, 2, 8, 12)
+    with pytest.raises(ValueError, match="Expected a `BertBackbone`.*Received: a `GPTBackbone`"):
+        save_google_bert(gpt, tmp_path / "g")
     with pytest.raises(ValueError, match="Expected an activation among.*'gelu_erf'"):
         save_google_bert(backbone(activation="gelu_erf"), tmp_path / "g")
     with pytest.raises(ValueError, match="Expected layer_norm_epsilon=1e-12.*1e-07"):
