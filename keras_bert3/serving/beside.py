@@ -72,15 +72,15 @@ def _warm_up_value(name: str, spec: dict[str, Any], length: int, task):
     """One row, of `length` tokens or about as many words."""
     import numpy as np
 
-    rank = len(spec["shape"])
+    sizes = [size or 1 for size in spec["shape"]]
     if spec["dtype"] == "string":
         mask = getattr(getattr(task.preprocessor, "tokenizer", None), "mask_id", None)
         token = "" if mask is None else task.preprocessor.tokenizer.id_to_token(mask)
         words = " ".join([token, *["a"] * (length // 2)]).strip()
-        return np.full([1] * rank, words, object)
+        return np.full(sizes, words, object)
     if name == "lengths":
-        return np.full([1] * rank, length, "int32")
-    return np.zeros([1] * (rank - 1) + [length], "int32")
+        return np.full(sizes, length, "int32")
+    return np.zeros([*sizes[:-1], length], "int32")
 
 
 def _card(report: dict[str, Any]) -> str:

@@ -113,6 +113,7 @@ def look_up(table, values):
     return tf.gather_nd(pages, tf.stack([page, values % symbol_table.PAGE], 1))
 
 
+@functools.cache
 def point_set(members: frozenset[int]) -> tuple[np.ndarray, np.ndarray]:
     """Write a set of code points as a `paged` table of truth values."""
     flags = np.zeros(code_points.POINTS, bool)

@@ -18,13 +18,14 @@ OPERATIONS = frozenset(
     Maximum Mean Min Minimum Mod Mul Neg NotEqual Pow Prod RealDiv Relu Round Rsqrt Sigmoid Sign
     Softmax Softplus SparseSegmentSum Sqrt Square SquaredDifference Sub Sum Tanh
     UnsortedSegmentMax UnsortedSegmentMin UnsortedSegmentSum TopKV2
-    All Any AddN BiasAdd IsFinite LowerBound Unique UpperBound
+    All Any AddN BiasAdd Conv2D IsFinite LowerBound Unique UpperBound
     """
         # shapes and places
         """
     BroadcastArgs BroadcastTo ConcatV2 ExpandDims Fill Gather GatherNd GatherV2 OneHot OnesLike Pad
     PadV2 RaggedGather RaggedRange RaggedTensorToTensor RaggedTensorToVariant Range Rank Reshape
     ReverseV2 ScatterNd Shape Size Slice Split SplitV SegmentSum Squeeze StridedSlice
+    TensorListFromTensor TensorListGetItem TensorListReserve TensorListSetItem TensorListStack
     TensorScatterUpdate Tile Transpose Unpack Where ZerosLike MatrixBandPart SortV2 Bitcast
     """
         # text

@@ -24,7 +24,6 @@ from keras_bert3.serving.outputs import (
     class_names,
     next_tokens,
     outputs_of,
-    takes_several_rows,
     top_tokens,
 )
 from keras_bert3.tasks.causal_lm import CausalLM
@@ -53,8 +52,8 @@ class Signatures:
         self.outputs = outputs_of(task)
         self.length = task.backbone.max_sequence_length
         self.has_choices = isinstance(task, MultipleChoice)
-        rank = 3 if takes_several_rows(task) else 2
-        self.ids = tf.TensorSpec([None] * rank, tf.int32)
+        rows = [2] if isinstance(task, GPTSimilarity) else [None] if self.has_choices else []
+        self.ids = tf.TensorSpec([None, *rows, None], tf.int32)
         self.raw = _function(self._raw)
         self.text: Any = (
             graph_text(task.preprocessor, self.length) if has_graph(task.preprocessor) else None

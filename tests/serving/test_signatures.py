@@ -11,8 +11,26 @@ tf = pytest.importorskip("tensorflow", exc_type=ImportError)
 if keras.backend.backend() != "tensorflow":
     pytest.skip("the graph is TensorFlow's, whatever the backend", allow_module_level=True)
 
+from keras_bert3.serving import symbol_table  # noqa: E402
 from keras_bert3.serving.operations import check_operations, operations_of  # noqa: E402
 from keras_bert3.serving.signatures import Signatures  # noqa: E402
+
+TABLES = {}
+
+
+@pytest.fixture(autouse=True)
+def _quickly(monkeypatch):
+    """Models in Python step through; tables of code points, which take a second, are shared."""
+    build = symbol_table.build
+
+    def build_once(points, symbols, other):
+        key = (id(points), *symbols)
+        if key not in TABLES:
+            TABLES[key] = build(points, symbols, other)
+        return TABLES[key]
+
+    monkeypatch.setattr(symbol_table, "build", build_once)
+    monkeypatch.setattr(keras.Model, "run_eagerly", property(lambda _: True, lambda *_: None))
 
 
 def made(task, **arguments):
@@ -213,6 +231,8 @@ def test_gpt_is_asked_as_its_fine_tuning_frames_texts():
     for cls, pairs in ((tasks.GPTTextClassifier, (False, True)), (tasks.GPTSimilarity, (True,))):
         preprocessor = cls.preprocessor_class(tokenizer, max_sequence_length=20)
         task = cls(body, 3, preprocessor)
+        rows = 2 if cls is tasks.GPTSimilarity else None
+        assert Signatures(task).ids.shape.as_list() == [None, *[rows] * bool(rows), None]
         for pair in pairs:
             given = (strings(texts), strings(others)) if pair else (strings(texts),)
             found = Signatures(task, pair=pair).texts(*given)["scores"]
@@ -236,7 +256,7 @@ def test_deberta_fills_masks_among_bytes_as_in_python():
     task = MaskedLM(body, preprocessor=MaskedLMPreprocessor(tokenizer(), 16))
     task._check_heads_are_known = lambda: None  # toys are not trained
     texts = ["lower [MASK] low", "[MASK] and[MASK]"]
-    found = made(task)["serving_default"](text=strings(texts))
+    found = Signatures(task).texts(strings(texts))
     for row, expected in enumerate(task.fill_mask(texts)):
         for mask, pairs in enumerate(expected):
             names = [token.encode() for token, _ in pairs]
