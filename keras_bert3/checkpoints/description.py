@@ -1,6 +1,7 @@
 """What a checkpoint folder says it holds, whatever its format."""
 
 import dataclasses
+import numbers
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,3 +28,28 @@ class Description:
     preprocessor_class: str | None = None
     preprocessor_config: dict = dataclasses.field(default_factory=dict)
     tokenizer_class: str | None = None
+
+
+_SIZES = (
+    *("vocabulary_size", "num_layers", "num_heads", "hidden_dim", "intermediate_dim"),
+    "max_sequence_length",
+)
+
+
+def check_sizes(config: dict, source) -> None:
+    """Refuse a backbone's arguments that cannot be sizes, before anything is built of them.
+
+    Args:
+        config: the backbone's constructor arguments.
+        source: where they come from, for the error.
+
+    Raises:
+        ValueError: naming the first that is no whole number above 0.
+    """
+    for name in _SIZES:
+        size = config.get(name, 1)
+        if not isinstance(size, numbers.Integral) or isinstance(size, bool) or size < 1:
+            raise ValueError(
+                f"Expected a whole number above 0 as {name} of the model in '{source}'. "
+                f"Received: {size!r}"
+            )

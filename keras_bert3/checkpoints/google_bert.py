@@ -89,7 +89,7 @@ def describe(folder: Path) -> Description:
     file = folder / CONFIG_FILE
     config = {"type_vocab_size": 16, **folders.read_json(file)}
     activation = config.get("hidden_act", "gelu")
-    if activation not in _ACTIVATIONS:
+    if str(activation) not in _ACTIVATIONS:
         raise ValueError(
             f"Expected hidden_act among {sorted(_ACTIVATIONS)} in '{file}'. "
             f"Received: {activation!r}"

@@ -111,7 +111,7 @@ def describe(config: dict, file: str) -> Description:
         if config.get(name, value) != value:
             raise ValueError(f"Expected {name}={value!r} in {file}. Received: {config[name]!r}")
     activation = config.get("hidden_act", "gelu")
-    if activation not in ACTIVATIONS:
+    if str(activation) not in ACTIVATIONS:
         raise ValueError(
             f"Expected hidden_act among {sorted(ACTIVATIONS)} in {file}. Received: {activation!r}"
         )

@@ -253,7 +253,7 @@ def _terms(config: dict) -> list[str]:
 def _activation(config: dict, name: str, default: str, file: str) -> str:
     """Ours for one of theirs."""
     activation = config.get(name, default)
-    if activation not in ACTIVATIONS:
+    if str(activation) not in ACTIVATIONS:
         raise ValueError(
             f"Expected {name} among {sorted(ACTIVATIONS)} in {file}. Received: {activation!r}"
         )

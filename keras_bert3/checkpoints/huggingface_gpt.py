@@ -125,7 +125,7 @@ def describe(config: dict, file: str) -> Description:
         ValueError: for an activation we do not know, or a dropout we have no place for.
     """
     activation = config.get("afn", "gelu")
-    if activation not in ACTIVATIONS:
+    if str(activation) not in ACTIVATIONS:
         raise ValueError(
             f"Expected afn among {sorted(ACTIVATIONS)} in {file}. Received: {activation!r}"
         )

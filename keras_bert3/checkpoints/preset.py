@@ -13,7 +13,7 @@ import keras_bert3
 from keras_bert3.backbones.backbone import Backbone
 from keras_bert3.checkpoints import native, positions
 from keras_bert3.checkpoints.blank import blank
-from keras_bert3.checkpoints.description import Description
+from keras_bert3.checkpoints.description import Description, check_sizes
 from keras_bert3.checkpoints.detect import reader_of
 from keras_bert3.checkpoints.handles import local_folder
 from keras_bert3.checkpoints.native import public_class
@@ -49,7 +49,7 @@ def read_backbone(folder: str | os.PathLike, cls: type, **overrides) -> tuple:
     folder = local_folder(folder)
     reader = reader_of(folder)
     description = reader.describe(folder)
-    construct = _constructor(description, cls, overrides)
+    construct = _constructor(description, cls, overrides, folder)
     if stored := _stored_length(description, overrides):
         whole, report = read_backbone(folder, cls, **{**overrides, _LENGTH: stored})
         with blank(construct) as backbone:
@@ -105,7 +105,7 @@ def read_task(
         public_class(description.backbone_class, Backbone),
         task_class.preprocessor_class,
     )
-    construct = _constructor(description, Backbone, for_backbone)
+    construct = _constructor(description, Backbone, for_backbone, folder)
     whole = None
     if stored := _stored_length(description, for_backbone):
         for_whole = {**overrides, _LENGTH: stored, "preprocessor": None}
@@ -180,7 +180,7 @@ def save_task(task, folder: str | os.PathLike, overwrite: bool = False, tokenize
     native.save(task, folder, overwrite, tokenizer)
 
 
-def _constructor(description: Description, cls: type, overrides: dict) -> Callable:
+def _constructor(description: Description, cls: type, overrides: dict, folder: Path) -> Callable:
     """Return a function that builds the described backbone."""
     found = public_class(description.backbone_class, cls)
     if not issubclass(found, cls):
@@ -192,7 +192,9 @@ def _constructor(description: Description, cls: type, overrides: dict) -> Callab
         raise ValueError(
             f"Expected overrides that `{found.__name__}` takes. Received: {', '.join(unknown)}"
         )
-    return lambda: found(**{**description.backbone_config, **overrides})
+    config = {**description.backbone_config, **overrides}
+    check_sizes(config, folder)
+    return lambda: found(**config)
 
 
 def _taken_by(cls: type, overrides: dict) -> dict:

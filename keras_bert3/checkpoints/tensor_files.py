@@ -4,6 +4,7 @@ import dataclasses
 import importlib
 import json
 import pickle
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -142,10 +143,14 @@ def _open_torch(file: Path):
     try:
         tensors = _load_torch(torch, file)
     except broken as error:
-        reason = " ".join(str(error).split())[:300]
         raise ValueError(
-            f"Expected PyTorch weights at '{file}', whole and of tensors alone. Received: {reason}"
+            f"Expected PyTorch weights at '{file}', whole and of tensors alone. "
+            f"Received: {_reason(error)}"
         ) from error
+    if not isinstance(tensors, dict):
+        raise ValueError(
+            f"Expected a dict of tensors at '{file}'. Received: a {type(tensors).__name__}"
+        )
     tensors = {name: value for name, value in tensors.items() if hasattr(value, "detach")}
 
     def read(name: str) -> np.ndarray:
@@ -153,6 +158,14 @@ def _open_torch(file: Path):
         return (tensor.float() if tensor.is_floating_point() else tensor).numpy()
 
     return set(tensors), read
+
+
+def _reason(error: Exception) -> str:
+    """What PyTorch found, without its advice to load the file unsafely."""
+    if isinstance(error, pickle.UnpicklingError):
+        found = re.search(r"Unsupported [^.]*(\.\w+)*", str(error))
+        return found[0] if found else "no file of PyTorch's, or one of other objects"
+    return " ".join(str(error).split())[:300]
 
 
 def _load_torch(torch, file: Path) -> dict:

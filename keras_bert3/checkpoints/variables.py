@@ -37,8 +37,14 @@ def assign(variable: keras.Variable, value: np.ndarray, path: str, source: str) 
     """Give a variable a value of its own shape, cast to its own dtype.
 
     Raises:
-        ValueError: if the shapes differ, naming both and where the value came from.
+        ValueError: if the shapes differ, naming both and where the value came from, or if the value
+            is of whole numbers, which are a weight only together with the scale of a quantisation.
     """
+    if value.dtype.kind in "iub":
+        raise ValueError(
+            f"Expected floating-point values for `{path}`. "
+            f"Received: {value.dtype.name} from {source}"
+        )
     if tuple(value.shape) != tuple(variable.shape):
         raise ValueError(
             f"Expected shape {tuple(variable.shape)} for `{path}`. "

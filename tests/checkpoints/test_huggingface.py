@@ -164,9 +164,13 @@ def test_C5_pickles_run_no_code(folder, capsys):
     torch = pytest.importorskip("torch")
     (folder / FILE).unlink()
     torch.save({"bert.x": Evil()}, folder / "pytorch_model.bin")
-    with pytest.raises(ValueError, match="Expected PyTorch weights at"):
+    with pytest.raises(ValueError, match="Expected PyTorch weights at") as refused:
         MaskedLM.from_preset(folder)
     assert "arbitrary" not in capsys.readouterr().out
+    assert "print" in str(refused.value) and "weights_only" not in str(refused.value)
+    torch.save([1, 2], folder / "pytorch_model.bin")
+    with pytest.raises(ValueError, match="a dict of tensors at .*Received: a list"):
+        MaskedLM.from_preset(folder)
 
 
 def shard(folder, names=("a.safetensors", "b.safetensors")):
@@ -238,6 +242,7 @@ def test_a_tensor_of_another_shape_is_named(folder):
     ("entries", "message"),
     [
         ({"hidden_act": "mish"}, "Expected hidden_act among"),
+        ({"hidden_act": ["gelu"]}, "Expected hidden_act among"),
         ({"position_embedding_type": "relative_key"}, "Expected position_embedding_type"),
         ({"is_decoder": True}, "Expected is_decoder=False"),
         ({"model_type": "roberta"}, "Expected model_type among.*'roberta'"),

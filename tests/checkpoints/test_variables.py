@@ -22,6 +22,8 @@ def test_a_value_is_cast_and_its_shape_checked():
     np.testing.assert_array_equal(to_numpy(variable), 2)
     with pytest.raises(ValueError, match=r"\(2, 3\) for `a/b`.*\(3, 2\) from `x` in 'file'"):
         assign(variable, np.ones((3, 2)), "a/b", "`x` in 'file'")
+    with pytest.raises(ValueError, match="floating-point values for `a/b`. Received: int8 from"):
+        assign(variable, np.ones((2, 3), "int8"), "a/b", "`x` in 'file'")
 
 
 def test_what_may_be_absent():
