@@ -13,7 +13,8 @@ transformers loads as it does by default, in float32, and copies nothing: its we
 pages of the file. Ours on PyTorch does the same, with kernels that are transposed views. JAX and
 TensorFlow cannot: their arrays have one order, and must start at addresses that a safetensors file
 seldom offers, so that each kernel is transposed into memory of its own. There the time is that of
-writing the file's size into fresh memory, half of it the operating system's, which clears the pages.
+writing the file's size into fresh memory, half of it the
+operating system's, which clears the pages.
 
 The processors' time is printed beside the wall's, which other work on the machine lengthens.
 

@@ -126,9 +126,7 @@ def expected_outputs(task, inputs) -> dict[str, np.ndarray]:
 def serve(directories: list[Path]) -> tuple[subprocess.Popen, str]:
     """Start the server for some models."""
     command = [sys.executable, "-m", "keras_bert3.serving.server", *map(str, directories)]
-    process = subprocess.Popen(
-        [*command, "--port", "0"], stdout=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen([*command, "--port", "0"], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     found = re.search(r"http://\S+", process.stdout.readline())
     if found is None:

@@ -100,8 +100,9 @@ def _card(report: dict[str, Any]) -> str:
     for signature, sides in report["signatures"].items():
         cells = [", ".join(f"`{n}` {_shape(s)}" for n, s in sides[side].items()) for side in sides]
         lines.append(f"| `{signature}` | {' | '.join(cells)} |")
-    operations = ", ".join(report["operations"])
-    return "\n".join([*lines, "", f"Runs on any server with: {operations}.", ""])
+    lines += ["", f"Runs on any server with: {', '.join(report['operations'])}."]
+    lines += ["", "Platforms: any. No operation names a device but the CPU of its host.", ""]
+    return "\n".join(lines)
 
 
 def _shape(spec: dict[str, Any]) -> str:

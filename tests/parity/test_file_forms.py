@@ -23,31 +23,13 @@ from keras_bert3.checkpoints import preset
 from keras_bert3.checkpoints.huggingface import save_huggingface
 from keras_bert3.checkpoints.variables import variables_by_path
 from tests.layer_checks import to_numpy
+from tests.parity.sizes import ENCODER, GPT, TOLERANCE, V1, V2
 
 torch = pytest.importorskip("torch")
 os.environ.setdefault("USE_TF", "0")
 transformers = pytest.importorskip("transformers")
 
-# float32 matrix products in another order; activations of size 1 after each LayerNorm.
-TOLERANCE = 2e-5
-ENCODER = {
-    "vocab_size": 43,
-    "hidden_size": 16,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 2,
-    "intermediate_size": 24,
-    "max_position_embeddings": 12,
-}
-V1 = {
-    **ENCODER,
-    "type_vocab_size": 0,
-    "relative_attention": True,
-    "position_biased_input": False,
-    "pos_att_type": ["p2c", "c2p"],
-}
-V2 = {**V1, "position_buckets": 4, "share_att_key": True, "norm_rel_ebd": "layer_norm"}
 CONVOLUTION = {**V2, "conv_kernel_size": 3, "conv_act": "gelu"}
-GPT = {"vocab_size": 43, "n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 12}
 
 # Their class, its sizes, our class, and the names of the same outputs, theirs and ours.
 MODELS = {

@@ -14,32 +14,14 @@ from keras_bert3.checkpoints import preset
 from keras_bert3.checkpoints.huggingface import save_huggingface
 from keras_bert3.checkpoints.variables import variables_by_path
 from tests.layer_checks import to_numpy
+from tests.parity.sizes import ENCODER, GPT, TOLERANCE, V1, V2
 
 torch = pytest.importorskip("torch")
 os.environ.setdefault("USE_TF", "0")
 transformers = pytest.importorskip("transformers")
 
-# float32 matrix products in another order; activations of size 1 after each LayerNorm.
-TOLERANCE = 2e-5
 NAMES = ["contradiction", "entailment", "neutral"]
-ENCODER = {
-    "vocab_size": 43,
-    "hidden_size": 16,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 2,
-    "intermediate_size": 24,
-    "max_position_embeddings": 12,
-}
-DEBERTA = {
-    **ENCODER,
-    "type_vocab_size": 0,
-    "relative_attention": True,
-    "position_biased_input": False,
-    "pos_att_type": ["p2c", "c2p"],
-}
-V2 = {**DEBERTA, "position_buckets": 4, "share_att_key": True, "norm_rel_ebd": "layer_norm"}
-GPT = {"vocab_size": 43, "n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 12}
-SIZES = {"Bert": ENCODER, "Deberta": DEBERTA, "DebertaV2": V2, "OpenAIGPT": GPT}
+SIZES = {"Bert": ENCODER, "Deberta": V1, "DebertaV2": V2, "OpenAIGPT": GPT}
 CLASSIFIERS = ["Bert", "Deberta", "DebertaV2", "OpenAIGPT"]
 
 

@@ -13,32 +13,15 @@ from keras_bert3.checkpoints import preset
 from keras_bert3.checkpoints.huggingface import save_huggingface
 from keras_bert3.checkpoints.variables import variables_by_path
 from tests.layer_checks import to_numpy
+from tests.parity.sizes import ENCODER, TOLERANCE, V1, V2
 
 torch = pytest.importorskip("torch")
 os.environ.setdefault("USE_TF", "0")
 transformers = pytest.importorskip("transformers")
 
-# float32 matrix products in another order; activations of size 1 after each LayerNorm.
-TOLERANCE = 2e-5
 NAMES = ["O", "B-PER", "I-PER"]
 NAMED = {"id2label": dict(enumerate(NAMES)), "label2id": {n: i for i, n in enumerate(NAMES)}}
-BERT = {
-    "vocab_size": 43,
-    "hidden_size": 16,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 2,
-    "intermediate_size": 24,
-    "max_position_embeddings": 12,
-}
-V1 = {
-    **BERT,
-    "type_vocab_size": 0,
-    "relative_attention": True,
-    "position_biased_input": False,
-    "pos_att_type": ["p2c", "c2p"],
-}
-V2 = {**V1, "position_buckets": 4, "share_att_key": True, "norm_rel_ebd": "layer_norm"}
-SIZES = {"Bert": BERT, "Deberta": V1, "DebertaV2": V2}
+SIZES = {"Bert": ENCODER, "Deberta": V1, "DebertaV2": V2}
 IDS = np.random.default_rng(1).integers(1, 43, (2, 12)).astype("int32")
 IDS[1, 5:] = 0
 INPUTS = {"token_ids": IDS, "padding_mask": (IDS > 0).astype("int32")}

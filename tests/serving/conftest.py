@@ -50,13 +50,25 @@ def classifier(labels=LABELS, **arguments):
     return TextClassifier(backbone, preprocessor=Preprocessor(toy.tokenizer()), labels=labels)
 
 
+def trained(task):
+    """Train a task for two steps."""
+    import keras
+
+    task.compile(keras.optimizers.SGD(0.1), run_eagerly=keras.backend.backend() == "tensorflow")
+    before = keras.ops.convert_to_numpy(task.trainable_weights[-1])
+    for step in range(2):
+        task.train_on_batch(with_mask(tokens(4, 12, step)), np.arange(4) % 3)
+    assert (before != keras.ops.convert_to_numpy(task.trainable_weights[-1])).any()
+    return task
+
+
 @pytest.fixture(scope="session")
 def exported(tmp_path_factory):
-    """A classifier of pairs, and the directory it is exported to; once for all tests."""
+    """A trained classifier of pairs, and the directory it is exported to; once for all tests."""
     pytest.importorskip("tensorflow", exc_type=ImportError)
     from keras_bert3.serving.export import export_saved_model
 
-    task = classifier()
+    task = trained(classifier())
     directory = tmp_path_factory.mktemp("served") / "mnli"
     assert export_saved_model(task, directory, pair=True) == directory.resolve() / "1"
     return task, directory

@@ -15,7 +15,7 @@ def outputs_of(task, inputs):
 
 
 @pytest.mark.parametrize("shape", [(1, 32), (3, 17), (8, 24), (2, 5), (2, 1)])
-def test_V10_every_batch_and_length_equals_the_training_backend(exported, client, shape):
+def test_V10_V11_every_batch_and_length_equals_the_training_backend(exported, client, shape):
     inputs = tokens(*shape, seed=shape[1])
     found = client.predict(inputs, "tokens")
     expected = outputs_of(exported[0], inputs)
@@ -101,6 +101,30 @@ def test_V1_V2_V3_V16_operations_are_cores_without_xla(exported):
     check_operations(report["operations"])
     with pytest.raises(ValueError, match="Received: TFText>RoundRobinTrim, XlaCallModule too"):
         check_operations(["XlaCallModule", "TFText>RoundRobinTrim", "MatMul"])
+
+
+def test_V12_nothing_is_bound_to_the_machine_that_exported(exported):
+    from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
+
+    graph = SavedModel.FromString((exported[1] / "1" / "saved_model.pb").read_bytes())
+    graph = graph.meta_graphs[0].graph_def
+    nodes = [*graph.node, *(node for f in graph.library.function for node in f.node_def)]
+    assert len(nodes) > 100
+    assert {node.device.rsplit("/", 1)[-1] for node in nodes} <= {
+        "",
+        "device:CPU:0",
+        "device:CPU:*",
+    }
+    assert "Platforms: any." in (exported[1] / "1" / "README.md").read_text(encoding="utf-8")
+
+
+def test_V17_tokenization_stays_outside_the_keras_model(exported, client):
+    task, _ = exported
+    inputs = task.preprocess((["the cat"], ["a dog"]))
+    assert {value.dtype.kind for value in inputs.values()} <= set("ib")
+    assert {keras.backend.standardize_dtype(v.dtype) for v in task.variables} == {"float32"}
+    taken = client.metadata()["tokens"]["inputs"].values()
+    assert {info["dtype"] for info in taken} == {"DT_INT32"}
 
 
 def test_V15_a_warm_up_request_for_each_signature_and_length(exported):
