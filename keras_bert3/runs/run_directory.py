@@ -39,7 +39,7 @@ def new_run(folder: str | Path, config: Any) -> Iterator[Path]:
     settings = json.loads(json.dumps(dataclasses.asdict(config)))
     goes_on = (folder / "config.json").exists()
     if goes_on:
-        _check_same(folder, settings)
+        _check_same(folder, settings, _defaults(config))
     elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ValueError(f"{_EXPECTED} Received: {folder}, which holds {_contents(folder)}")
     folder.mkdir(parents=True, exist_ok=True)
@@ -64,11 +64,20 @@ _EXPECTED = (
 _ELSEWHERE = {"output", "mesh", "processes"}
 
 
-def _check_same(folder: Path, settings: dict[str, Any]) -> None:
-    """Refuse a run that is finished or has other settings; where it lies does not matter."""
+def _defaults(config: Any) -> dict[str, Any]:
+    """What settings are where nothing is said of them, those without a default left out."""
+    fields = [f for f in dataclasses.fields(config) if f.default is not dataclasses.MISSING]
+    return json.loads(json.dumps({field.name: field.default for field in fields}))
+
+
+def _check_same(folder: Path, settings: dict[str, Any], defaults: dict[str, Any]) -> None:
+    """Refuse a run that is finished or has other settings; where it lies does not matter.
+
+    A setting that did not exist when the run began had what is now its default.
+    """
     if (folder / "finished.json").exists():
         raise ValueError(f"{_EXPECTED} Received: {folder}, which holds config.json, a finished run")
-    before = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    before = {**defaults, **json.loads((folder / "config.json").read_text(encoding="utf-8"))}
     names = sorted((set(before) | set(settings)) - _ELSEWHERE)
     other = [name for name in names if before.get(name) != settings.get(name)]
     if other:
