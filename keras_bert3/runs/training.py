@@ -20,7 +20,7 @@ STOPPED_BY_SIGTERM = 143
 def train(folder: Path, config, task, phases: list, scale: Scale = ONE_DEVICE) -> None:
     """Train through all phases, one schedule and one count of steps over both.
 
-    A Keras epoch is `config.log_every` steps, the last one of a phase perhaps fewer. Each leaves a
+    A Keras epoch ends at each multiple of `config.log_every` steps and with a phase. Each leaves a
     row in `metrics.csv` and a checkpoint in `folder/checkpoints`. Where there are checkpoints
     already, training goes on after the latest, and ends with the same weights, bit for bit,
     as if it had never stopped.
@@ -50,7 +50,7 @@ def train(folder: Path, config, task, phases: list, scale: Scale = ONE_DEVICE) -
             if start < phase.steps:
                 print(f"\n{phase.steps:,} steps of {phase.sequence_length} tokens", flush=True)
                 run = _Run(folder, config, task, checkpoints, notice, scale)
-                _train_phase(run, phase, first_step, start)
+                _train_phase(run, phase, first_step, first_step + start)
             first_step += phase.steps
 
 
@@ -66,17 +66,17 @@ class _Run(NamedTuple):
 
 
 def _train_phase(run: _Run, phase, first_step: int, start: int):
-    """Train from step `start` of a phase to its end, or until a notice arrives."""
-    scale, parts = run.scale, run.scale.parts
-    for begin, steps, epochs in stretches(start, phase.steps, run.config.log_every):
+    """Train from step `start` of the run to the end of a phase, or until a notice arrives."""
+    scale, parts, end = run.scale, run.scale.parts, first_step + phase.steps
+    for begin, steps, epochs in stretches(start, end, run.config.log_every):
         # Anew for each call: Keras reads a few batches ahead of what it trains on.
-        batches = scale.batches(phase.training, begin)
-        with multi_worker.fitting(run.task, scale.strategy, scale.batches(phase.training, begin)):
+        batches, looked_at = (scale.batches(phase.training, begin - first_step) for _ in range(2))
+        with multi_worker.fitting(run.task, scale.strategy, looked_at):
             run.task.fit(
                 batches,
                 steps_per_epoch=steps * parts,
                 epochs=epochs,
-                callbacks=_callbacks(run, phase, first_step + begin),
+                callbacks=_callbacks(run, phase, begin),
                 shuffle=False,
                 verbose="auto" if scale.is_first else 0,
             )

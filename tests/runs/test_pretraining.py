@@ -87,7 +87,7 @@ def test_too_few_documents_are_refused(fewest):
         pretraining.split_documents(few, SimpleNamespace(**CONFIG), fewest)
 
 
-def test_steps_count_on_over_both_phases(tmp_path, prepared):
+def test_R8_both_phases_share_one_warm_up_one_decay_and_one_count_of_steps(tmp_path, prepared):
     config, tokenizer, tokens = prepared
     config.log_every = 7
     phases = bert_pretraining.make_phases(tmp_path, config, tokens, tokenizer)

@@ -11,6 +11,7 @@ import keras
 import numpy as np
 import pytest
 
+from keras_bert3.runs.kept_presets import kept_presets
 from keras_bert3.runs.training import describe_decay, stretches, train
 from keras_bert3.training.checkpointing import Checkpoints
 from keras_bert3.training.optimizers import BertAdam
@@ -48,10 +49,17 @@ def make_phases(**arguments):
     ]
 
 
+class Task(keras.Sequential):
+    """Stands for a task: leaves a folder in place of a preset."""
+
+    def save_to_preset(self, folder, overwrite=False):
+        folder.mkdir(parents=True, exist_ok=overwrite)
+
+
 def make_task(seed=0):
     keras.utils.set_random_seed(seed)
     layers = [keras.layers.Dense(4), keras.layers.Dropout(0.5), keras.layers.Dense(1)]
-    task = keras.Sequential([keras.Input((3,)), *layers])
+    task = Task([keras.Input((3,)), *layers])
     task.compile(BertAdam(WarmupLinearDecay(0.1, 2, 20)), "mse")
     return task
 
@@ -73,8 +81,10 @@ def logged_steps(folder):
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory):
     folder, task = tmp_path_factory.mktemp("run"), make_task()
-    train(folder, CONFIG, task, make_phases())
-    assert logged_steps(folder) == [4, 8, 10, 14, 16]
+    train(folder, SimpleNamespace(**vars(CONFIG), presets_every=4), task, make_phases())
+    # Both phases keep to one grid of steps, though the first ends beside it.
+    assert logged_steps(folder) == [4, 8, 10, 12, 16]
+    assert list(kept_presets(folder)) == [0, 4, 8, 12, 16]
     return folder, values(task)
 
 
@@ -93,7 +103,7 @@ def test_epochs_end_where_they_would_have_without_a_stop(start, end, expected):
     assert list(stretches(start, end, 10)) == expected
 
 
-@pytest.mark.parametrize("step", [10, 14, 16])
+@pytest.mark.parametrize("step", [10, 12, 16])
 def test_training_goes_on_from_any_checkpoint(uninterrupted, tmp_path, step, capsys):
     folder, expected = uninterrupted
     source = Checkpoints(folder / "checkpoints", keep=9)
@@ -102,12 +112,12 @@ def test_training_goes_on_from_any_checkpoint(uninterrupted, tmp_path, step, cap
     Checkpoints(tmp_path / "checkpoints").save(task, step)
     header, *rows = (folder / "metrics.csv").read_text().splitlines()
     # The process before wrote a row after its last checkpoint, and another in part.
-    (tmp_path / "metrics.csv").write_text("\n".join([header, *rows[:4]]) + "\n15,0.")
+    (tmp_path / "metrics.csv").write_text("\n".join([header, *rows[:4]]) + "\n13,0.")
     again = make_task(seed=6)
     train(tmp_path, CONFIG, again, make_phases())
     assert f"Going on after step {step}" in capsys.readouterr().out
     assert_equal(values(again), expected)
-    assert logged_steps(tmp_path) == ([4, 8, 10, 14, 16] if step < 16 else [4, 8, 10, 14])
+    assert logged_steps(tmp_path) == ([4, 8, 10, 12, 16] if step < 16 else [4, 8, 10, 12])
 
 
 def test_a_finished_training_takes_no_further_step(uninterrupted):
@@ -120,7 +130,7 @@ def test_a_finished_training_takes_no_further_step(uninterrupted):
 PROGRAM = """
 from pathlib import Path
 from tests.runs import test_training as t
-t.train(Path({folder!r}), t.CONFIG, t.make_task(), t.make_phases(pause=0.3))
+t.train(Path({folder!r}), t.CONFIG, t.make_task(), t.make_phases(pause=0.1))
 """
 
 
@@ -133,7 +143,7 @@ def test_sigkill_leaves_what_another_process_goes_on_from(uninterrupted, tmp_pat
     checkpoints = Checkpoints(tmp_path / "checkpoints")
     while child.poll() is None and not checkpoints.steps():
         time.sleep(0.01)
-    time.sleep(random.uniform(0, 0.5))
+    time.sleep(random.uniform(0, 0.2))
     child.kill()
     _, errors = child.communicate()
     assert child.returncode == -signal.SIGKILL and checkpoints.steps(), errors.decode()[-2000:]
