@@ -73,6 +73,11 @@ class Task(keras.Model):
         given = {name: value for name, value in chosen.items() if value is not None}
         super().compile(**{**defaults, **given})
 
+    def compile_from_config(self, config):
+        """Compile as the task of a `.keras` file was; `adversarial` is not kept there."""
+        self.compile(**keras.saving.deserialize_keras_object(config))
+        self.optimizer.build(self.trainable_variables)
+
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         """The loss of a batch; while training, with what `compile(adversarial=...)` adds."""
         loss = super().compute_loss(x, y, y_pred, sample_weight, training)

@@ -3,6 +3,8 @@ import numpy as np
 import pytest
 
 from keras_bert3.tasks.masked_lm import MaskedLM
+from keras_bert3.training.optimizers import BertAdam
+from keras_bert3.training.schedules import WarmupLinearDecay
 from tests.layer_checks import to_numpy
 from tests.tasks import toy
 
@@ -47,17 +49,23 @@ def test_validation_on_texts():
 
 
 def test_keras_files_give_the_same_model_back(tmp_path):
-    task = MaskedLM(toy.backbone())
+    task = trained_by_a_generator(optimizer=BertAdam(WarmupLinearDecay(0.1, 1, 9)))
     task.save(tmp_path / "task.keras")
     twin = keras.saving.load_model(tmp_path / "task.keras")
     x, _, _ = toy.batch()
     for name, value in task(x).items():
         np.testing.assert_allclose(to_numpy(twin(x)[name]), to_numpy(value), atol=1e-6)
+    # Compiled as before, and the optimiser goes on.
+    assert twin.optimizer.get_config() == task.optimizer.get_config()
+    assert sorted(twin.loss) == ["masked_lm", "next_sentence"]
+    for one, other in zip(twin.optimizer.variables, task.optimizer.variables, strict=True):
+        np.testing.assert_array_equal(to_numpy(one), to_numpy(other))
 
 
-def test_generators_train_without_a_warning():
+def trained_by_a_generator(**settings):
     task = MaskedLM(toy.backbone())
-    task.compile()
+    task.compile(**settings)
     batches = (toy.batch(seed=i) for i in range(10))
-    task.fit(batches, steps_per_epoch=2, verbose=0)
+    task.fit(batches, steps_per_epoch=2, verbose=0)  # and no warning
     assert int(task.optimizer.iterations) == 2
+    return task
