@@ -36,7 +36,9 @@ class GrpcClient:
 
         self._grpc, self.model = grpc, model
         self.deadline, self.retries = deadline, retries
-        self._channel = grpc.insecure_channel(address)
+        # an answer may be larger than the 4 MiB that gRPC reads unless told otherwise
+        options = [("grpc.max_receive_message_length", -1)]
+        self._channel = grpc.insecure_channel(address, options)
         self._call = self._channel.unary_unary("/tensorflow.serving.PredictionService/Predict")
 
     def predict(

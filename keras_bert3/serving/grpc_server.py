@@ -7,9 +7,6 @@ from keras_bert3.serving import messages
 from keras_bert3.serving.library import CODES, ServingError
 from keras_bert3.serving.wire import fields
 
-LARGEST_MESSAGE = 16 * 2**20
-"""Bytes."""
-
 
 class GrpcServer:
     """Answers TensorFlow Serving's gRPC calls for the models of a `Server`.
@@ -32,7 +29,7 @@ class GrpcServer:
         }
         self._running = grpc.server(
             futures.ThreadPoolExecutor(8),
-            options=[("grpc.max_receive_message_length", LARGEST_MESSAGE)],
+            options=[("grpc.max_receive_message_length", messages.LARGEST_MESSAGE)],
         )
         for service, calls in services.items():
             handlers = {

@@ -5,6 +5,7 @@ Sources: tensorflow/serving `apis/predict.proto`, `model.proto`, `get_model_stat
 theirs; the package tensorflow-serving-api reads and writes the same bytes.
 """
 
+import math
 import struct
 from typing import Any, NamedTuple
 
@@ -15,6 +16,10 @@ from keras_bert3.serving.wire import field, fields, number_field, read_varint
 
 AVAILABLE = 30
 """ModelVersionStatus.State of a version that can be asked."""
+LARGEST_MESSAGE = 16 * 2**20
+"""Bytes of a request, and of a tensor that one value fills."""
+_BROKEN = (ValueError, IndexError, KeyError, TypeError, AttributeError, OverflowError, struct.error)
+"""What reading bytes that are no such message may raise."""
 
 
 class ModelSpec(NamedTuple):
@@ -51,7 +56,7 @@ def read_predict_request(message: bytes) -> PredictRequest:
         spec = next((read_spec(content) for number, content in parts if number == 1), ModelSpec(""))
         outputs = tuple(content.decode("utf-8") for number, content in parts if number == 3)
         return PredictRequest(spec, _read_tensors(2, parts), outputs)
-    except (KeyError, ValueError, IndexError, TypeError, AttributeError, struct.error) as error:
+    except _BROKEN as error:
         raise ServingError(
             CODES["INVALID_ARGUMENT"], f"Expected a PredictRequest. Received: {error!r}"
         ) from error
@@ -119,8 +124,11 @@ def read_tensor(message: bytes) -> np.ndarray:
         flat = np.frombuffer(parts[4][0], dtype)
     else:
         flat = np.array(_numbers(parts), dtype)
-    if flat.size == 1:  # one value may stand for all
-        flat = np.repeat(flat, int(np.prod(dims)))
+    count = math.prod(dims)
+    if flat.size == 1 and count != 1:  # one value may stand for all
+        if count * flat.itemsize > LARGEST_MESSAGE:
+            raise ValueError(f"one value for a tensor of shape {dims}")
+        flat = np.repeat(flat, count)
     return flat.reshape(dims)
 
 

@@ -45,7 +45,9 @@ HTTP_STATUS = {
     CODES["UNIMPLEMENTED"]: 501,
     CODES["UNAVAILABLE"]: 503,
 }
-_PATH = re.compile(r"/v1/models/(?P<name>[^/:]+)(/versions/(?P<version>\d+))?(?P<what>[:/]\w+)?")
+_PATH = re.compile(
+    r"/v1/models/(?P<name>[^/:]+)(/versions/(?P<version>\d{1,18}))?(?P<what>[:/]\w+)?"
+)
 
 
 class Server(ThreadingHTTPServer):

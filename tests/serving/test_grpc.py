@@ -46,6 +46,16 @@ def test_answers_are_those_of_rest(client, calls):
             "INVALID_ARGUMENT",
             "Invalid formatting",
         ),
+        (
+            {"inputs": {**tokens(1, 5), "lengths": np.array([5])}, "signature": "tokens"},
+            "INVALID_ARGUMENT",
+            "Expected 'lengths' as int32 of 1 dimensions. Received: int64",
+        ),
+        (
+            {"inputs": {**PAIRS, "text": ["a" * 2**24] * 2}},
+            "RESOURCE_EXHAUSTED",
+            "larger than max",
+        ),
     ],
 )
 def test_errors_have_the_codes_of_grpc(calls, arguments, status, message):
@@ -53,6 +63,19 @@ def test_errors_have_the_codes_of_grpc(calls, arguments, status, message):
         calls.predict(**arguments)
     codes = {code.name: code.value[0] for code in grpc.StatusCode}
     assert failure.value.status == codes[status]
+    assert len(calls.predict(PAIRS)["label"]) == 2
+
+
+def test_a_megabyte_of_text_is_cut_and_bytes_that_say_nothing_are_refused(client, calls):
+    large = {"text": ["the cat " * 2**17], "text_pair": ["dog"]}
+    found = calls.predict(large, outputs=("scores",))["scores"]
+    cut = {"text": ["the cat " * 40], "text_pair": ["dog"]}
+    np.testing.assert_array_equal(found, calls.predict(cut)["scores"])
+    for message in (b"\xff" * 9, b"", b"\x0a\x06\x0a\x04mnli\x12\x01a"):
+        with pytest.raises(grpc.RpcError) as failure:
+            calls._call(message, timeout=60)
+        assert failure.value.code().name in ("INVALID_ARGUMENT", "NOT_FOUND")
+        assert "Expected a" in failure.value.details()
     assert len(calls.predict(PAIRS)["label"]) == 2
 
 

@@ -90,8 +90,23 @@ def test_values_that_stand_for_all_and_packed_numbers():
     np.testing.assert_array_equal(messages.read_tensor(floats), np.float32([1, 2, 3]))
 
 
+def of_input(*parts):
+    return wire.field(2, wire.field(1, "x") + wire.field(2, b"".join(parts)))
+
+
+INT32, TEXT = wire.number_field(1, 3), wire.number_field(1, 7)
+VAST = wire.field(2, wire.field(2, wire.number_field(1, 2**40)))
+
+
 @pytest.mark.parametrize(
-    "broken", [b"\xff" * 9, b"\x0a\x50a", b"\x12\x04\x0a\x01x\x12", b"\x12\x01a"]
+    "broken",
+    [
+        *[b"\xff" * 9, b"\x0a\x50a", b"\x12\x04\x0a\x01x\x12", b"\x12\x01a"],
+        of_input(INT32, wire.number_field(7, 2**40)),
+        of_input(INT32, VAST, wire.number_field(7, 1)),
+        of_input(TEXT, VAST, wire.field(8, "a")),
+        of_input(wire.number_field(1, 99)),
+    ],
 )
 def test_broken_messages_are_refused(broken):
     with pytest.raises(ServingError, match="Expected a PredictRequest"):
