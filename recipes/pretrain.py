@@ -64,6 +64,8 @@ class Config:
     the environment says (torchrun's on PyTorch, TF_CONFIG on TensorFlow)."""
     accumulate: int = 1
     """Parts that a batch is cut into, one after another, so that it fits into memory."""
+    remat: bool = False
+    """Compute the insides of blocks again for the gradient: less memory, a third more time."""
     batch_size: int = 32
     """Sequences in a step of the first phase (paper: 256)."""
     long_batch_size: int | None = None

@@ -107,6 +107,8 @@ def check(config) -> None:
             f"Expected presets_every to be a multiple of log_every={config.log_every}. "
             f"Received: presets_every={every}"
         )
+    if getattr(config, "remat", False) and config.backbone == "lstm":
+        raise ValueError("Expected --remat with Transformer blocks. Received: --backbone lstm")
     course_of(config).check(config)
 
 

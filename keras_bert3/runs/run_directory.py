@@ -60,8 +60,8 @@ _EXPECTED = (
 )
 
 
-# A run may go on in another place and on other devices.
-_ELSEWHERE = {"output", "mesh", "processes"}
+# A run may go on in another place and on other devices, with less memory or more.
+_ELSEWHERE = {"output", "mesh", "processes", "remat"}
 
 
 def _defaults(config: Any) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from keras_bert3.training import distribution, multi_worker, processes, replicas
 from keras_bert3.training.accumulation import part_of, shared, summed
 from keras_bert3.training.checkpointing import whole_value
 from keras_bert3.training.processes import ALONE, Processes
+from keras_bert3.training.rematerialisation import rematerialise
 
 _PREPARED = "prepared.json"
 
@@ -217,6 +218,8 @@ def make_task(run: Path, course, config, tokenizer, scale: Scale):
     with scale.strategy.scope() if scale.strategy else contextlib.nullcontext():
         task = course.make_task(config, tokenizer)
         distribution.check_layouts(task, layouts)
+        if getattr(config, "remat", False):
+            rematerialise(task)
         return task
 
 

@@ -78,6 +78,8 @@ def test_settings_that_could_only_fail_later_are_refused_at_once(name, value):
     pretraining.check(good)
     with pytest.raises(ValueError, match=f"Received: {name}={value}"):
         pretraining.check(SimpleNamespace(**{**vars(good), name: value}))
+    with pytest.raises(ValueError, match="--remat with Transformer blocks. Received: --backbone ls"):
+        pretraining.check(SimpleNamespace(**{**vars(good), "backbone": "lstm", "remat": True}))
 
 
 @pytest.mark.parametrize("fewest", [1, 2])
