@@ -53,7 +53,7 @@ def environment(run: str, cache: str) -> dict[str, str]:
         "TOKENIZERS_PARALLELISM": "false",
         "HF_HUB_OFFLINE": "1",
         "JAX_COMPILATION_CACHE_DIR": cache,
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.05",
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
     }
     if run == HIDDEN:
@@ -82,7 +82,8 @@ def run_suite(run: str, options: list[str], cache: str, is_first: bool) -> tuple
     """Run pytest in its environment; return its exit code and the seconds it took."""
     print(f"\n=== {run}", flush=True)
     started = time.monotonic()
-    command = [sys.executable, "-m", "pytest", "--numprocesses=auto", *options]
+    # A file's tests stay in one process: they share their models and what is compiled of them.
+    command = [sys.executable, "-m", "pytest", "--numprocesses=auto", "--dist=loadfile", *options]
     if run == HIDDEN:
         command += HIDDEN_TESTS
     elif not is_first:
