@@ -68,7 +68,8 @@ def start(arguments: list[str], count: int) -> list[subprocess.Popen]:
 def run(arguments, count, checkpoints=None, ending=signal.SIGKILL, wait=None) -> bool:
     """Run to the end, or until a signal ends it; whether it ended by itself.
 
-    With `wait`, the signal comes after so many seconds, without, after a new checkpoint.
+    With `wait`, the signal comes after so many seconds, or two new checkpoints if those are sooner;
+    without, after one.
     """
     children = start(arguments, count)
     if checkpoints is not None:
@@ -76,7 +77,8 @@ def run(arguments, count, checkpoints=None, ending=signal.SIGKILL, wait=None) ->
         while children[0].poll() is None:
             time.sleep(0.01)
             is_due = wait is not None and time.time() - started > wait
-            if is_due or (wait is None and set(checkpoints.glob("step-*")) - before):
+            new = set(checkpoints.glob("step-*")) - before
+            if is_due or len(new) > (wait is not None):
                 break
         time.sleep(random.uniform(0, 0.05))
         random.choice(children).send_signal(ending)
