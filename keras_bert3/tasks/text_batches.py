@@ -7,7 +7,8 @@ import numpy as np
 class TextBatches(keras.utils.PyDataset):
     """Prepare texts batch by batch, in a new order each epoch.
 
-    Order and preparation depend on the seed, the epoch and a text's index alone.
+    Order and preparation depend on the seed, the epoch and a text's index alone. More `workers` of
+    `keras.utils.PyDataset` are threads here; processes forked beside an accelerator stand still.
 
     Args:
         texts: strings, or a pair of equally long lists of strings.

@@ -1,4 +1,4 @@
-"""Memory for time: blocks that keep their inputs alone and compute the rest again (Chen et al. 2016).
+"""Memory for time: blocks keep their inputs alone and compute the rest again (Chen et al. 2016).
 
 A block keeps some ten tensors of `[b, q, w]` and `[b, h, q, k]` for its gradient. Recomputed, it
 keeps one of `[b, q, w]`, and a step takes a third longer, as it runs forward twice.

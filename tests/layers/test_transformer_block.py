@@ -43,6 +43,14 @@ def test_queries_of_their_own_equal_rows_of_the_square_result():
     np.testing.assert_allclose(rows, every[:, 2:4], atol=1e-5)
 
 
+def test_P4_norms_of_activations_whose_squares_exceed_float16_are_finite():
+    block = make(dtype="float16")
+    for norm_layer in (block.attention_norm, block.output_norm):
+        large = 3e4 * RNG.normal(size=(1, 2, 8)).clip(-1, 1)
+        normed = to_numpy(norm_layer(large.astype("float16")))
+        assert np.isfinite(normed).all() and np.abs(normed).max() > 0.1
+
+
 def test_dropout_is_on_both_sublayers():
     x = RNG.normal(size=(1, 4, 8)).astype("float32")
     for name in ("attention_dropout", "output_dropout"):

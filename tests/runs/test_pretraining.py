@@ -78,7 +78,7 @@ def test_settings_that_could_only_fail_later_are_refused_at_once(name, value):
     pretraining.check(good)
     with pytest.raises(ValueError, match=f"Received: {name}={value}"):
         pretraining.check(SimpleNamespace(**{**vars(good), name: value}))
-    with pytest.raises(ValueError, match="--remat with Transformer blocks. Received: --backbone ls"):
+    with pytest.raises(ValueError, match="--remat with Transformer blocks. Received: .* lstm"):
         pretraining.check(SimpleNamespace(**{**vars(good), "backbone": "lstm", "remat": True}))
 
 

@@ -1,3 +1,6 @@
+import threading
+
+import keras
 import numpy as np
 import pytest
 
@@ -27,6 +30,20 @@ def test_without_shuffling_the_order_is_the_given_one():
     batches = TextBatches((["a", "b"], ["c", "d"]), prepare, batch_size=2)
     texts, labels, weights, indices, _ = batches[0]
     assert (texts, labels, weights, indices) == ((["a", "b"], ["c", "d"]), None, None, [0, 1])
+
+
+def test_D6_workers_are_threads_and_keep_the_order():
+    threads = set()
+
+    def lengths(texts, *rest):
+        threads.add(threading.current_thread())
+        return np.array([[len(text)] for text in texts], "float32"), None, None
+
+    batches = TextBatches(["a" * n for n in range(1, 8)], lengths, batch_size=1)
+    batches.workers = 2
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, kernel_initializer="ones")])
+    np.testing.assert_array_equal(model.predict(batches, verbose=0)[:, 0], range(1, 8))
+    assert not batches.use_multiprocessing and threads - {threading.main_thread()}
 
 
 def test_unequal_lengths_are_refused():

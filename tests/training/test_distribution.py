@@ -57,6 +57,18 @@ def test_sizes_that_a_mesh_does_not_divide_are_refused():
 
 
 @pytest.mark.skipif(not IS_JAX, reason="a mesh needs jax")
+def test_D4_a_batch_is_cut_along_the_axis_called_data_wherever_it_stands():
+    count = keras.distribution.get_device_count()
+    try:
+        distribute(f"model=1,data={count}", vocabulary_size=24, batch_size=count)
+        parallel = keras.distribution.distribution()
+        assert parallel.batch_dim_name == "data"
+        assert parallel.get_data_layout((8, 12)).axes == ("data", None)
+    finally:
+        keras.distribution.set_distribution(None)
+
+
+@pytest.mark.skipif(not IS_JAX, reason="a mesh needs jax")
 def test_a_variable_that_a_mesh_cannot_cut_is_named_and_so_are_heads(monkeypatch):
     mesh = SimpleNamespace(axis_names=["data", "model"], shape=(1, 3))
     parallel = SimpleNamespace(device_mesh=mesh)
