@@ -85,7 +85,10 @@ def run(arguments, count, checkpoints=None, ending=signal.SIGKILL, wait=None) ->
         if count > 1 and ending == signal.SIGTERM:  # a cluster tells them all
             for child in children:
                 child.send_signal(ending)
+    sent = time.time()
     errors = [child.communicate()[1].decode()[-3000:] for child in children]
+    if checkpoints is not None:
+        print(f"all ended {time.time() - sent:.0f} s after {ending.name}; ", end="")
     codes = [child.returncode for child in children]
     expected = {0, -ending, 128 + ending} if checkpoints is not None else {0}
     if not expected & set(codes) or (count == 1 and codes[0] not in expected):
