@@ -60,8 +60,8 @@ def graph_text(preprocessor, max_sequence_length: int | None):
     return PREPROCESSORS[type(preprocessor)](preprocessor, max_sequence_length)
 
 
-class GraphText:
-    """A task's preprocessor inside a graph.
+class GraphPreprocessor:
+    """A task's preprocessor inside a graph; a subclass says how rows are framed.
 
     Rows are as long as the longest of a batch, whatever `sequence_length` pads to in Python:
     padding has no part in any result.
@@ -74,8 +74,17 @@ class GraphText:
     def __init__(self, preprocessor, max_sequence_length: int | None) -> None:
         tokenizer = preprocessor.tokenizer
         self.tokenize = GRAPH_TOKENIZERS[type(tokenizer)](tokenizer)
-        self.special = {n: getattr(tokenizer, n) for n in ("cls_id", "sep_id", "pad_id")}
+        self.pad_id = tokenizer.pad_id
         self.limit = _limit(preprocessor, max_sequence_length)
+
+
+class GraphText(GraphPreprocessor):
+    """A `Preprocessor` or `MaskedLMPreprocessor` inside a graph: BERT's rows."""
+
+    def __init__(self, preprocessor, max_sequence_length: int | None) -> None:
+        super().__init__(preprocessor, max_sequence_length)
+        tokenizer = preprocessor.tokenizer
+        self.special = {n: getattr(tokenizer, n) for n in ("cls_id", "sep_id", "pad_id")}
         self.mask_id = getattr(tokenizer, "mask_id", None)
         self.mask = None if self.mask_id is None else tokenizer.id_to_token(self.mask_id)
 
@@ -113,18 +122,12 @@ class GraphText:
             return GraphInputs(*map(tf.identity, inputs))
 
 
-class GraphGPTText:
-    """A `GPTPreprocessor` inside a graph: rows between GPT-1's start and classify tokens.
-
-    Args:
-        preprocessor: one that `has_graph`.
-        max_sequence_length: what the network can read at most, or None.
-    """
+class GraphGPTText(GraphPreprocessor):
+    """A `GPTPreprocessor` inside a graph: rows between GPT-1's start and classify tokens."""
 
     def __init__(self, preprocessor, max_sequence_length: int | None) -> None:
-        tokenizer = preprocessor.tokenizer
-        self.tokenize = GRAPH_TOKENIZERS[type(tokenizer)](tokenizer)
-        self.special, self.pad_id = tuple(preprocessor.special), tokenizer.pad_id
+        super().__init__(preprocessor, max_sequence_length)
+        self.special = tuple(preprocessor.special)
         self.limit = min(preprocessor.longest, max_sequence_length or preprocessor.longest)
 
     def __call__(self, texts, second_texts=None) -> GraphInputs:
@@ -143,18 +146,8 @@ class GraphGPTText:
         return GraphInputs(*(tf.stack(pair, 1) for pair in pairs))
 
 
-class GraphPlainText:
-    """A `CausalLMPreprocessor` inside a graph: texts as they are.
-
-    Args:
-        preprocessor: one that `has_graph`.
-        max_sequence_length: what the network can read at most, or None.
-    """
-
-    def __init__(self, preprocessor, max_sequence_length: int | None) -> None:
-        self.tokenize = GRAPH_TOKENIZERS[type(preprocessor.tokenizer)](preprocessor.tokenizer)
-        self.pad_id = preprocessor.tokenizer.pad_id
-        self.limit = _limit(preprocessor, max_sequence_length)
+class GraphPlainText(GraphPreprocessor):
+    """A `CausalLMPreprocessor` inside a graph: texts as they are."""
 
     def __call__(self, texts, second_texts=None) -> GraphInputs:
         """Pad texts `[b]`; one without a token ends the call with InvalidArgument."""
