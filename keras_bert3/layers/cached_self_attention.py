@@ -4,7 +4,6 @@ import keras
 from keras import ops
 
 from keras_bert3.layers.masks import attention_mask as to_attention_mask
-from keras_bert3.layers.masks import masked_softmax
 from keras_bert3.layers.self_attention import SelfAttention
 from keras_bert3.layers.transformer_block import TransformerBlock
 
@@ -41,9 +40,8 @@ class CachedSelfAttention(SelfAttention):
             for old, entry in zip(cache, new, strict=True)
         )
         query = self.split_heads(self.query(hidden))
-        probabilities = masked_softmax(self.scores(query, key), to_attention_mask(attention_mask))
-        context = ops.einsum("bhqk,bkhd->bqhd", probabilities, value)
-        return self.output_projection(self.merge_heads(context)), (key, value)
+        mask = to_attention_mask(attention_mask)
+        return self.gather(self.scores(query, key), value, mask), (key, value)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert3")

@@ -4,7 +4,6 @@ import keras
 from keras import ops
 
 from keras_bert3.layers.masks import attention_mask as to_attention_mask
-from keras_bert3.layers.masks import masked_softmax
 from keras_bert3.layers.relative_positions import (
     add_to_keys,
     add_to_queries,
@@ -138,9 +137,7 @@ class DisentangledSelfAttention(SelfAttention):
         positions = self.position_dropout(relative_embeddings, training=training)
         scores = self.scores(query, key, positions, query_positions)
         mask = None if attention_mask is None else to_attention_mask(attention_mask)
-        probabilities = self.dropout(masked_softmax(scores, mask), training=training)
-        context = ops.einsum("bhqk,bkhd->bqhd", probabilities, value)
-        return self.output_projection(self.merge_heads(context))
+        return self.gather(scores, value, mask, training)
 
     @property
     def scale(self):

@@ -49,19 +49,26 @@ def masked_softmax(scores, mask=None):
         mask: booleans that broadcast against `scores`, or None.
 
     Returns:
-        Probabilities `[b, h, q, k]` in the dtype of `scores`. A query that may see no key gets
-        zeros instead of 0/0.
+        Probabilities `[b, h, q, k]` in the dtype of `scores`. Those of a query that may see no key
+        mean nothing, but are finite; see `seeing`.
     """
     dtype = keras.backend.standardize_dtype(scores.dtype)
     scores = ops.cast(scores, "float32")
     if scores.shape[-1] == 1:  # Keras warns of a softmax over one value, and it is always 1
-        probabilities = ops.ones_like(scores)
-    elif mask is None:
-        probabilities = ops.softmax(scores, axis=-1)
-    else:
+        return ops.cast(ops.ones_like(scores), dtype)
+    if mask is not None:
         # exp(-1e9 - max) is exactly 0 in float32 beside any score that half precision can hold.
-        probabilities = ops.softmax(ops.where(mask, scores, -1e9), axis=-1)
-    if mask is None:
-        return ops.cast(probabilities, dtype)
-    sees_a_key = ops.cast(ops.any(mask, axis=-1, keepdims=True), "float32")
-    return ops.cast(probabilities * sees_a_key, dtype)
+        scores = scores + (ops.cast(mask, "float32") - 1.0) * 1e9
+    return ops.cast(ops.softmax(scores, axis=-1), dtype)
+
+
+def seeing(mask):
+    """Tell which queries may see a key.
+
+    Args:
+        mask: booleans that broadcast against `[b, h, q, k]`.
+
+    Returns:
+        Booleans that broadcast against what heads found, `[b, q, h, d]`.
+    """
+    return ops.transpose(ops.any(mask, axis=-1, keepdims=True), (0, 2, 1, 3))

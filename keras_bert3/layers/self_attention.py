@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_bert3.layers.initializers import fresh
 from keras_bert3.layers.masks import attention_mask as to_attention_mask
-from keras_bert3.layers.masks import masked_softmax
+from keras_bert3.layers.masks import masked_softmax, seeing
 
 
 @keras.saving.register_keras_serializable(package="keras_bert3")
@@ -68,14 +68,19 @@ class SelfAttention(keras.layers.Layer):
         key = self.split_heads(self.key(memory))
         value = self.split_heads(self.value(memory))
         mask = None if attention_mask is None else to_attention_mask(attention_mask)
-        probabilities = masked_softmax(self.scores(query, key), mask)
-        probabilities = self.dropout(probabilities, training=training)
-        context = ops.einsum("bhqk,bkhd->bqhd", probabilities, value)
-        return self.output_projection(self.merge_heads(context))
+        return self.gather(self.scores(query, key), value, mask, training)
 
     def scores(self, query, key):
         """Score each key for each query: `[b, q, h, d]`, `[b, k, h, d]` -> `[b, h, q, k]`."""
         return ops.einsum("bqhd,bkhd->bhqk", query * self.head_dim**-0.5, key)
+
+    def gather(self, scores, value, mask=None, training=None):
+        """Average values `[b, k, h, d]` by scores `[b, h, q, k]`, and project: `[b, q, w]`."""
+        probabilities = self.dropout(masked_softmax(scores, mask), training=training)
+        context = ops.einsum("bhqk,bkhd->bqhd", probabilities, value)
+        if mask is not None:
+            context *= ops.cast(seeing(mask), context.dtype)
+        return self.output_projection(self.merge_heads(context))
 
     def split_heads(self, x):
         """`[b, q, w]` -> `[b, q, h, d]`: head after head along the width."""
