@@ -1,6 +1,7 @@
 """Tables of vectors: tokens, segments and positions."""
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_bert3.layers.initializers import fresh
@@ -36,17 +37,41 @@ class Embedding(keras.layers.Layer):
         self.autocast = False  # ids must not become floats
 
     def build(self, ids_shape=None):
-        """Create the table."""
+        """Create the table; devices that share its rows may need some to spare, which are zero."""
+        mesh = keras.distribution.distribution()
+        rows = self.input_dim
+        if hasattr(mesh, "rows_of"):
+            rows = mesh.rows_of(f"{self.path}/embeddings", rows)
         self.embeddings = self.add_weight(
-            shape=(self.input_dim, self.output_dim),
-            initializer=fresh(self.embeddings_initializer),
+            shape=(rows, self.output_dim),
+            initializer=fresh(self.embeddings_initializer) if rows == self.input_dim else self._few,
             name="embeddings",
         )
+        if rows > self.input_dim:
+            self.embeddings.used_rows = self.input_dim
+
+    def _few(self, shape, dtype=None):
+        """The first values of a table with rows to spare: those it would have without."""
+        values = fresh(self.embeddings_initializer)((self.input_dim, shape[1]), dtype)
+        return ops.pad(values, ((0, shape[0] - self.input_dim), (0, 0)))
+
+    def save_own_variables(self, store):
+        """Write the table without rows to spare."""
+        if self.embeddings.shape[0] == self.input_dim:
+            return super().save_own_variables(store)
+        store["0"] = ops.convert_to_numpy(self.embeddings)[: self.input_dim]
+
+    def load_own_variables(self, store):
+        """Read the table that another with rows to spare, or without, has written."""
+        spare = self.embeddings.shape[0] - self.input_dim
+        if not spare:
+            return super().load_own_variables(store)
+        self.embeddings.assign(np.pad(np.asarray(store["0"]), ((0, spare), (0, 0))))
 
     def call(self, ids, training=None):
         """Look `ids` up."""
         table = ops.convert_to_tensor(self.embeddings)
-        if training:
+        if training and keras.backend.backend() == "tensorflow":
             table = table * 1.0  # a dense operation between look-up and weight: see the class
         return ops.cast(ops.take(table, ops.cast(ids, "int32"), axis=0), self.compute_dtype)
 

@@ -18,7 +18,7 @@ with c1 = 1 - b1^t, c2 = 1 - b2^t, t = 1, 2, ... Embeddings are decayed by all f
 import keras
 from keras import ops
 
-from keras_bert3.training import replicas
+from keras_bert3.training import fused_adam, replicas
 
 NORMS_AND_BIASES = ("bias", "gamma", "beta")
 
@@ -117,8 +117,8 @@ class DecoupledAdam(keras.optimizers.Optimizer):
 
         A norm that is not finite makes every gradient NaN, which a guard then sees.
         """
-        squares = [ops.sum(ops.square(ops.cast(g, "float32"))) for g in grads]
-        norm = ops.sqrt(ops.sum(ops.stack(squares)))
+        flat = [ops.reshape(ops.cast(g, "float32"), (-1,)) for g in grads]
+        norm = ops.norm(ops.stack([ops.norm(g) for g in flat]))
         self.gradient_norm.assign(norm)
         if not self.global_clipnorm:
             return super()._clip_gradients(grads)
@@ -133,6 +133,19 @@ class DecoupledAdam(keras.optimizers.Optimizer):
         if isinstance(self._learning_rate, keras.optimizers.schedules.LearningRateSchedule):
             return self._learning_rate(self.iterations)
         return super()._get_current_learning_rate()
+
+    def _backend_update_step(self, grads, trainable_variables, learning_rate):
+        """Update the variables: one by one, or by one kernel where there is such.
+
+        A class has a kernel if it defines `fused_step` itself: one that inherits it may have
+        changed the formula. It returns the rate and the step that `fused_adam.update` takes.
+        """
+        has_kernel = "fused_step" in vars(type(self))
+        if has_kernel and fused_adam.is_available(trainable_variables):
+            rate, step = self.fused_step(learning_rate)
+            fused_adam.update(self, grads, trainable_variables, rate, step)
+        else:
+            super()._backend_update_step(grads, trainable_variables, learning_rate)
 
     def update_step(self, gradient, variable, learning_rate):
         """Update one variable."""
@@ -220,6 +233,10 @@ class AdamW(DecoupledAdam):
         """Return u(m, v), bias-corrected."""
         return self._corrected_direction(m, v)
 
+    def fused_step(self, learning_rate):
+        """Return the rate itself, and the step whose corrections count."""
+        return learning_rate, self.iterations + 1
+
 
 @keras.saving.register_keras_serializable(package="keras_bert3")
 class BertAdam(DecoupledAdam):
@@ -244,6 +261,10 @@ class BertAdam(DecoupledAdam):
 
     def __init__(self, learning_rate=1e-4, name="bert_adam", **kwargs):
         super().__init__(learning_rate, name=name, **kwargs)
+
+    def fused_step(self, learning_rate):
+        """Return the rate, and a step that corrects nothing."""
+        return learning_rate, fused_adam.ENDLESS
 
 
 @keras.saving.register_keras_serializable(package="keras_bert3")
@@ -283,7 +304,14 @@ class GPTAdam(DecoupledAdam):
 
     def scale(self, variable, change, is_decayed):
         """Return the bias correction."""
-        first, second = self._corrections(variable.dtype)
+        return self._correction(variable.dtype)
+
+    def fused_step(self, learning_rate):
+        """Return the corrected rate, and a step that corrects nothing more."""
+        return learning_rate * self._correction("float32"), fused_adam.ENDLESS
+
+    def _correction(self, dtype):
+        first, second = self._corrections(dtype)
         return ops.sqrt(second) / first
 
     def get_config(self):

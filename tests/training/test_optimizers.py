@@ -162,3 +162,14 @@ def test_serialisation_keeps_the_settings(optimizer_class):
     twin = keras.optimizers.deserialize(keras.optimizers.serialize(optimizer))
     assert type(twin) is optimizer_class and twin.get_config() == optimizer.get_config()
     assert (twin.weight_decay, twin.epsilon, twin.global_clipnorm) == (0.3, 1e-5, 1.0)
+
+
+def test_a_subclass_with_a_formula_of_its_own_keeps_it():
+    class Sign(BertAdam):
+        def direction(self, m, v):
+            return keras.ops.sign(m)
+
+    (weight,) = variables(kernel=(2, 2))
+    before = to_numpy(weight)
+    Sign(0.5, weight_decay=0.0).apply([keras.ops.ones((2, 2))], [weight])
+    np.testing.assert_allclose(to_numpy(weight), before - 0.5, atol=1e-6)
