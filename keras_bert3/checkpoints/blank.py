@@ -9,7 +9,6 @@ none is drawn after all.
 import concurrent.futures
 import contextlib
 import os
-import sys
 from collections.abc import Callable, Iterator
 
 import keras
@@ -56,24 +55,12 @@ class _Given:
         self.dtype = dtype
 
     def lay_out(self) -> None:
-        """Bring the value into memory as the backend wants it; safe in a thread.
-
-        On the host PyTorch takes a matrix as it stands, transposed or not, and so without a copy;
-        an accelerator would keep its order and train more slowly for it. TensorFlow takes over an
-        array of its own through DLPack, where it would copy any other once more.
-        """
-        value, backend = self.value, keras.backend.backend()
-        library = sys.modules.get(backend)
-        on_accelerator = backend == "torch" and library is not None and library.cuda.is_available()
-        is_dense = value.flags.c_contiguous or value.flags.f_contiguous
-        if not is_dense or on_accelerator:
+        """Bring the value into memory as the backend wants it; safe in a thread."""
+        value = self.value
+        if not (value.flags.c_contiguous or value.flags.f_contiguous):
             value = np.ascontiguousarray(value)
-        if library is not None and value.dtype.name in ("float32", "float64"):
-            if backend == "torch":
-                value = library.from_numpy(value)
-            elif backend == "tensorflow" and self.dtype in ("float32", "float64"):
-                value = _aligned_copy(value, self.dtype)
-                value = library.experimental.dlpack.from_dlpack(value.__dlpack__())
+        if value.dtype.name == self.dtype == "float32":
+            value = _TAKEN_OVER.get(keras.backend.backend(), lambda value: value)(value)
         self.value = keras.ops.convert_to_tensor(value, dtype=self.dtype)
 
     def __call__(self, shape, dtype=None):
@@ -83,12 +70,41 @@ class _Given:
         return self.value
 
 
-def _aligned_copy(value: np.ndarray, dtype: str, alignment: int = 64) -> np.ndarray:
+def _to_torch(value: np.ndarray):
+    """On the host a matrix stays as it stands, transposed or not, and so without a copy.
+
+    An accelerator would keep its order and train more slowly for it.
+    """
+    import torch
+
+    return torch.from_numpy(np.ascontiguousarray(value) if torch.cuda.is_available() else value)
+
+
+def _to_jax(value: np.ndarray):
+    """JAX transposes in blocks, where NumPy would go through memory column by column."""
+    import jax
+
+    return jax.device_put(value)
+
+
+def _to_tensorflow(value: np.ndarray):
+    """TensorFlow takes over an array of its own through DLPack, where it would copy any other."""
+    import tensorflow as tf
+
+    is_transposed = not value.flags.c_contiguous
+    copy = _aligned_copy(value.T if is_transposed else value)
+    tensor = tf.experimental.dlpack.from_dlpack(copy.__dlpack__())
+    return tf.transpose(tensor) if is_transposed else tensor
+
+
+_TAKEN_OVER = {"jax": _to_jax, "tensorflow": _to_tensorflow, "torch": _to_torch}
+
+
+def _aligned_copy(value: np.ndarray, alignment: int = 64) -> np.ndarray:
     """Copy an array to an address that TensorFlow's kernels accept: they abort on any other."""
-    size = value.size * np.dtype(dtype).itemsize
-    memory = np.empty(size + alignment, "uint8")
+    memory = np.empty(value.nbytes + alignment, "uint8")
     start = -memory.ctypes.data % alignment
-    copy = memory[start : start + size].view(dtype).reshape(value.shape)
+    copy = memory[start : start + value.nbytes].view(value.dtype).reshape(value.shape)
     copy[...] = value
     return copy
 
