@@ -24,7 +24,7 @@ def blank(construct: Callable) -> Iterator:
     Args:
         construct: a function without arguments that returns a built layer.
     """
-    with keras.StatelessScope(initialize_variables=False):
+    with without_values():
         layer = construct()
     try:
         yield layer
@@ -32,6 +32,11 @@ def blank(construct: Callable) -> Iterator:
         settle(layer, keras.initializers.Zeros())  # nobody will see it: no need to draw
         raise
     settle(layer)
+
+
+def without_values() -> keras.StatelessScope:
+    """A scope whose new weights wait for their values until `blank` ends around it."""
+    return keras.StatelessScope(initialize_variables=False)
 
 
 def give(variable: keras.Variable, value: np.ndarray) -> None:

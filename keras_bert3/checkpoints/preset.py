@@ -12,7 +12,7 @@ from pathlib import Path
 import keras_bert3
 from keras_bert3.backbones.backbone import Backbone
 from keras_bert3.checkpoints import native, positions
-from keras_bert3.checkpoints.blank import blank
+from keras_bert3.checkpoints.blank import blank, without_values
 from keras_bert3.checkpoints.description import Description, check_sizes
 from keras_bert3.checkpoints.detect import reader_of
 from keras_bert3.checkpoints.handles import local_folder
@@ -116,7 +116,8 @@ def read_task(
                 reader, folder, description, task_class, backbone, for_preprocessor
             )
             _check_vocabulary(config["preprocessor"], backbone, folder)
-        task = task_class(backbone, **config)
+        with without_values():
+            task = task_class(backbone, **config)
         if whole is None:
             return task, _load_task(reader, folder, description, task, new_heads)
         task.newly_initialised = report.newly_initialised
