@@ -60,6 +60,8 @@ class Config:
     """Keep the embeddings and as many first blocks as they are. None: train all."""
     sift: float = 0.0
     """Weight of SiFT's loss (He et al. 2021, section 5.1; released scripts: 5). 0: no such loss."""
+    by_length: bool = False
+    """Let texts about as long as one another share a batch: less padding."""
     whole_documents: bool = False
     """Named entities: read documents instead of sentences (Devlin et al. 2018, section 5.3)."""
     quoted: bool = False

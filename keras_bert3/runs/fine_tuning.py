@@ -199,8 +199,10 @@ def training_batches(task: Any, config: Any, examples: Examples, seed: int) -> A
     columns = tuple([column[i] for i in order] for column in examples.columns)
     labels = [examples.known_labels()[i] for i in order]
     weights = balanced_weights(labels) if config.class_weights else None
-    x, y = task._text_or_tensors(columns if len(columns) == 2 else columns[0], labels)
-    return task._text_batches(x, y, weights, batch_size=config.batch_size, shuffle=True)
+    texts = columns if len(columns) == 2 else columns[0]
+    return task.batches(
+        texts, labels, weights, batch_size=config.batch_size, by_length=config.by_length
+    )
 
 
 def balanced_weights(labels: list) -> np.ndarray:

@@ -122,7 +122,8 @@ class Task(keras.Model):
             y, sample_weight, shuffle, batch_size = None, None, False, None
         if not self.compiled:
             self.compile(self.default_optimizer(count_updates(x, batch_size, **kwargs)))
-        shuffle = shuffle and not hasattr(x, "__next__")  # a generator has an order of its own
+        has_order = isinstance(x, TextBatches) or hasattr(x, "__next__")  # one of its own
+        shuffle = shuffle and not has_order
         with kept_weights(self):
             return super().fit(
                 x, y, batch_size, shuffle=shuffle, sample_weight=sample_weight, **kwargs
@@ -177,6 +178,35 @@ class Task(keras.Model):
         with kept_weights(self):
             outputs = super().predict(batches, **kwargs)
         return outputs[np.argsort(order)]
+
+    def batches(
+        self, texts, labels=None, sample_weight=None, batch_size=32, shuffle=True, by_length=False
+    ):
+        """Return what `fit` makes of texts, for those who want to choose how.
+
+        Args:
+            texts: in any form that `fit` takes.
+            labels: theirs.
+            sample_weight: a weight a text.
+            batch_size: texts, or windows of long ones, in a batch.
+            shuffle: whether the order is another in each epoch.
+            by_length: whether texts about as long as one another share a batch: less padding, and
+                on JAX at most one compilation more than there are lengths of rows.
+
+        Returns:
+            `TextBatches`.
+
+        Raises:
+            ValueError: for labels or texts that `fit` would refuse.
+
+        Example:
+            >>> task.fit(task.batches(texts, labels, by_length=True), epochs=3)
+        """
+        texts, labels = self._text_or_tensors(texts, labels)
+        if not self.is_text(texts):
+            raise ValueError(f"Expected texts. Received: {type(texts).__name__}")
+        found = self._text_batches(texts, labels, sample_weight, batch_size, shuffle)
+        return found.by_length() if by_length else found
 
     def limit_length(self):
         """Let a preprocessor without any length truncate to the size of the position table."""

@@ -3,6 +3,8 @@
 import keras
 import numpy as np
 
+from keras_bert3.tasks.length_groups import grouped_order, lengths_of
+
 
 class TextBatches(keras.utils.PyDataset):
     """Prepare texts batch by batch, in a new order each epoch.
@@ -21,6 +23,8 @@ class TextBatches(keras.utils.PyDataset):
         shuffle: whether the order changes from epoch to epoch.
         seed: of the order.
     """
+
+    lengths = None
 
     def __init__(
         self, texts, prepare, labels=None, weights=None, batch_size=32, shuffle=False, seed=0
@@ -47,9 +51,22 @@ class TextBatches(keras.utils.PyDataset):
 
     def _new_order(self):
         indices = np.arange(len(self.columns[0]))
-        if self.shuffle:
-            np.random.default_rng((self.seed, self.epoch)).shuffle(indices)
+        rng = np.random.default_rng((self.seed, self.epoch)) if self.shuffle else None
+        if self.lengths is not None:
+            return grouped_order(self.lengths, self.batch_size, rng)
+        if rng is not None:
+            rng.shuffle(indices)
         return indices
+
+    def by_length(self):
+        """Let texts about as long as one another share a batch, see `grouped_order`.
+
+        Returns:
+            Itself.
+        """
+        self.lengths = lengths_of(self.columns)
+        self.order = self._new_order()
+        return self
 
     def __len__(self):
         return -(-len(self.order) // self.batch_size)
@@ -86,8 +103,7 @@ def batches_by_length(texts, prepare, batch_size=None):
     """
     texts = [texts] if isinstance(texts, str) else texts
     columns = texts if isinstance(texts, tuple) and not isinstance(texts[0], str) else (texts,)
-    lengths = np.sum([[_length(text) for text in column] for column in columns], axis=0)
-    order = np.argsort(-lengths, kind="stable")
+    order = np.argsort(-lengths_of(columns), kind="stable")
     sorted_columns = tuple([column[i] for i in order] for column in columns)
     batches = TextBatches(
         sorted_columns if len(columns) == 2 else sorted_columns[0],
@@ -95,8 +111,3 @@ def batches_by_length(texts, prepare, batch_size=None):
         batch_size=batch_size or 32,
     )
     return batches, order
-
-
-def _length(text) -> int:
-    """Characters of a text, or of the longest of several."""
-    return len(text) if isinstance(text, str) else max(map(len, text), default=0)

@@ -45,7 +45,7 @@ def probabilities(task, token_ids):
 
 
 def test_E3_only_first_pieces_are_trained_on(task):
-    batches = task._text_batches([["the", "cats", "sat"]], [["O", "B-PET", "I-PET"]])
+    batches = task.batches([["the", "cats", "sat"]], [["O", "B-PET", "I-PET"]], shuffle=False)
     x, y, weights = batches[0]
     pieces = [task.preprocessor.tokenizer.id_to_token(int(i)) for i in x["token_ids"][0, :6]]
     assert pieces == ["[CLS]", "the", "cat", "##s", "sat", "[SEP]"]
@@ -89,7 +89,7 @@ def test_E1_every_word_of_a_long_text_has_a_prediction(task):
     predicted = task.predict([words, [], ["it"]])
     assert [len(row) for row in predicted] == [150, 0, 1]
     assert set(predicted[0]) <= set(LABELS)
-    _, _, weights = task._text_batches([words], [["O"] * 150], batch_size=999)[0]
+    _, _, weights = task.batches([words], [["O"] * 150], batch_size=999)[0]
     assert weights.sum() == 150
 
 
