@@ -7,6 +7,7 @@ from keras_bert3.layers.masked_lm_head import MaskedLMHead, gather_positions
 from keras_bert3.objectives.masking import mask_batch
 from keras_bert3.tasks.preprocessor import Preprocessor
 from keras_bert3.tasks.task import Task
+from keras_bert3.tokenizers.masked_text import ids_with_masks
 from keras_bert3.training.optimizers import BertAdam
 
 
@@ -269,15 +270,10 @@ class MaskedLM(Task):
         """Pack texts in which "[MASK]" stands for the mask token."""
         tokenizer = self.preprocessor.tokenizer
         mask = tokenizer.id_to_token(tokenizer.mask_id)
-        pieces = [text.split(mask) for text in texts]
-        ids = [
-            sum((([tokenizer.mask_id] if i else []) + tokenizer(p) for i, p in enumerate(row)), [])
-            for row in pieces
-        ]
-        inputs = self.preprocessor.pack(ids)
+        inputs = self.preprocessor.pack([ids_with_masks(tokenizer, text) for text in texts])
         found = (inputs["token_ids"] == tokenizer.mask_id).sum(1)
-        for text, row, count in zip(texts, pieces, found, strict=True):
-            if count != len(row) - 1 or count == 0:
+        for text, count in zip(texts, found, strict=True):
+            if count != text.count(mask) or count == 0:
                 raise ValueError(
                     f"Expected at least one {mask} in each text, within the first "
                     f"{inputs['token_ids'].shape[1]} tokens. Received: {text!r}"
