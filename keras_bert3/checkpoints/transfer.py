@@ -8,6 +8,7 @@ import numpy as np
 from keras_bert3.checkpoints.mapping import Rule
 from keras_bert3.checkpoints.report import LoadReport
 from keras_bert3.checkpoints.variables import assign
+from keras_bert3.training import padding
 
 
 def load(
@@ -104,6 +105,7 @@ def save(
         )
     for rule in rules:
         if set(rule.ours) <= set(variables):
-            arrays = [keras.ops.convert_to_numpy(variables[path].value) for path in rule.ours]
+            ours = [variables[path] for path in rule.ours]
+            arrays = [padding.cut(v, keras.ops.convert_to_numpy(v.value)) for v in ours]
             names = rule.theirs[:1] if rule.any_of_theirs else rule.theirs
             yield from zip(names, rule.save(arrays), strict=True)

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 
 from keras_bert3.checkpoints.blank import give
+from keras_bert3.training import padding
 
 
 def variables_by_path(backbone, heads=None) -> dict[str, keras.Variable]:
@@ -45,6 +46,7 @@ def assign(variable: keras.Variable, value: np.ndarray, path: str, source: str) 
             f"Expected floating-point values for `{path}`. "
             f"Received: {value.dtype.name} from {source}"
         )
+    value = padding.filled(variable, value)
     if tuple(value.shape) != tuple(variable.shape):
         raise ValueError(
             f"Expected shape {tuple(variable.shape)} for `{path}`. "

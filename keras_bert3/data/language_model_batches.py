@@ -1,5 +1,6 @@
 """Windows of running text for language models: a pure function of the seed and of the step."""
 
+import copy
 from collections.abc import Iterator
 
 import numpy as np
@@ -99,13 +100,18 @@ class LanguageModelBatches(_Windows):
                 f"Expected documents of more than sequence_length={sequence_length} tokens "
                 f"together. Received: {self.num_tokens} tokens"
             )
-        if num_shards < 1 or batch_size % num_shards or not 0 <= shard < num_shards:
-            raise ValueError(
-                "Expected num_shards that divide batch_size and 0 <= shard < num_shards. "
-                f"Received: batch_size={batch_size}, num_shards={num_shards}, shard={shard}"
-            )
         self.seed = seed
-        self._rows = np.arange(batch_size).reshape(num_shards, -1)[shard]
+        self._rows = _rows_of_shard(batch_size, num_shards, shard)
+
+    def of_shard(self, num_shards: int, shard: int) -> "LanguageModelBatches":
+        """Return the part of each batch that one of several processes trains on, reading no more.
+
+        Raises:
+            ValueError: if shards do not divide a batch.
+        """
+        part = copy.copy(self)
+        part._rows = _rows_of_shard(self.batch_size, num_shards, shard)
+        return part
 
     def __getitem__(self, step: int) -> Batch:
         """Give the batch of a step.
@@ -130,6 +136,15 @@ class LanguageModelBatches(_Windows):
             step += 1
 
     __iter__ = forever
+
+
+def _rows_of_shard(batch_size: int, num_shards: int, shard: int) -> np.ndarray:
+    if num_shards < 1 or batch_size % num_shards or not 0 <= shard < num_shards:
+        raise ValueError(
+            "Expected num_shards that divide batch_size and 0 <= shard < num_shards. "
+            f"Received: batch_size={batch_size}, num_shards={num_shards}, shard={shard}"
+        )
+    return np.arange(batch_size).reshape(num_shards, -1)[shard]
 
 
 class EvaluationWindows(_Windows):

@@ -5,6 +5,7 @@ arrays. The order of an epoch is a permutation named by `(seed, epoch)`, and the
 `(seed, number of the sample since the start)`, so each epoch masks anew (RoBERTa section 4.1).
 """
 
+import copy
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -161,11 +162,7 @@ class PretrainingBatches(_BatchMaker):
             exclude_special_replacements,
             longest_group,
         )
-        if num_shards < 1 or batch_size % num_shards or not 0 <= shard < num_shards:
-            raise ValueError(
-                "Expected num_shards that divide batch_size and 0 <= shard < num_shards. "
-                f"Received: batch_size={batch_size}, num_shards={num_shards}, shard={shard}."
-            )
+        _check_shards(batch_size, num_shards, shard)
         self.num_shards = num_shards
         self.shard = shard
         self._orders: dict[int, np.ndarray] = {}
@@ -194,6 +191,22 @@ class PretrainingBatches(_BatchMaker):
         first = step * self.batch_size + self.shard * local_size
         samples = np.arange(first, first + local_size)
         return self._make(self._rows(samples), samples, np.ones(local_size, np.float32))
+
+    def of_shard(self, num_shards: int, shard: int) -> "PretrainingBatches":
+        """Return the part of each batch that one of several processes trains on, reading no more.
+
+        Raises:
+            ValueError: if shards do not divide a batch.
+        """
+        _check_shards(self.batch_size, num_shards, shard)
+        part = copy.copy(self)
+        part.num_shards, part.shard = num_shards, shard
+        return part
+
+    def examples_of(self, step: int) -> np.ndarray:
+        """Numbers of the examples, rows of the table, in the batch of a step."""
+        first = step * self.batch_size
+        return self._rows(np.arange(first, first + self.batch_size))
 
     def forever(self, start_step: int = 0) -> Iterator[Batch]:
         """Yield the batches from a step on, without end."""
@@ -259,6 +272,14 @@ class EvaluationBatches(_BatchMaker):
     def __iter__(self) -> Iterator[Batch]:
         """Yield all batches once."""
         return (self[index] for index in range(len(self)))
+
+
+def _check_shards(batch_size: int, num_shards: int, shard: int) -> None:
+    if num_shards < 1 or batch_size % num_shards or not 0 <= shard < num_shards:
+        raise ValueError(
+            "Expected num_shards that divide batch_size and 0 <= shard < num_shards. "
+            f"Received: batch_size={batch_size}, num_shards={num_shards}, shard={shard}."
+        )
 
 
 def _check_examples(

@@ -94,7 +94,10 @@ class GPTEmbeddings(keras.layers.Layer):
 
     def _table(self, layer, training):
         """A table in the compute dtype; in training its gradient is dense, see `Embedding`."""
-        table = ops.cast(ops.convert_to_tensor(layer.embeddings), self.compute_dtype)
+        table = ops.convert_to_tensor(layer.embeddings)
+        if table.shape[0] > layer.input_dim:  # rows to spare
+            table = table[: layer.input_dim]
+        table = ops.cast(table, self.compute_dtype)
         return table * 1.0 if training else table
 
     def call(self, token_ids, position_ids, tables=None, training=None):

@@ -30,7 +30,8 @@ class MaskedLMHead(keras.layers.Layer):
 
     Call arguments:
         hidden: `[b, p, w]`, the positions to predict.
-        embeddings: E, `[v, e]`; e is w except where a backbone embeds in another width.
+        embeddings: E, `[v, e]`; e is w except where a backbone embeds in another width. Rows past
+            the vocabulary, which a table cut by devices may have, get no logit.
 
     Output shape:
         logits `[b, p, v]`, in the compute dtype; take the softmax in float32.
@@ -71,7 +72,10 @@ class MaskedLMHead(keras.layers.Layer):
     def call(self, hidden, embeddings):
         """Score every vocabulary entry at every position."""
         features = self.norm(self.dense(hidden))
-        return ops.einsum("bpw,vw->bpv", features, embeddings) + self.bias
+        logits = ops.einsum("bpw,vw->bpv", features, embeddings)
+        if logits.shape[-1] > self.vocabulary_size:
+            logits = logits[..., : self.vocabulary_size]
+        return logits + self.bias
 
     def compute_output_shape(self, hidden_shape):
         """`[b, p, v]`."""

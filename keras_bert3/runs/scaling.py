@@ -69,7 +69,11 @@ class Scale:
             return multi_worker.dataset(shared(whole, 1))
         if self.parts > 1 or replicas.count() > 1:
             return shared(whole, self.parts, number, index, averaged=replicas.count())
-        return part_of(whole, number, index) if number > 1 else whole
+        if number == 1:
+            return whole
+        if hasattr(training, "of_shard"):
+            return training.of_shard(number, index).forever(step)
+        return part_of(whole, number, index)
 
     def _share(self) -> tuple[int, int]:
         """How many shares of a batch there are, and which is that of this process.
@@ -212,9 +216,7 @@ def make_task(run: Path, course, config, tokenizer, scale: Scale):
         write_json(run / _PREPARED, {"processes": scale.processes.number})
     layouts = {}
     if scale.mesh and keras.backend.backend() == "jax":
-        layouts = distribution.distribute(
-            scale.mesh, tokenizer.vocabulary_size, config.batch_size // scale.parts
-        )
+        layouts = distribution.distribute(scale.mesh, config.batch_size // scale.parts)
     with scale.strategy.scope() if scale.strategy else contextlib.nullcontext():
         task = course.make_task(config, tokenizer)
         distribution.check_layouts(task, layouts)

@@ -18,6 +18,7 @@ import keras
 import numpy as np
 
 from keras_bert3.training import checkpoint_files as files
+from keras_bert3.training import padding
 from keras_bert3.training.notice import Notice
 
 
@@ -122,6 +123,7 @@ def _state(task) -> dict[str, keras.Variable]:
         task.optimizer.build(task.trainable_variables)
     groups = {"model": task.variables}
     groups["optimizer"] = task.optimizer.variables if task.optimizer is not None else []
+    padding.mark(groups["model"], groups["optimizer"])
     state = {}
     for kind, variables in groups.items():
         for variable in variables:
@@ -132,8 +134,14 @@ def _state(task) -> dict[str, keras.Variable]:
 
 
 def whole_value(variable) -> np.ndarray:
-    """The value of a variable; where processes hold shards of it, all must ask, and all get it."""
-    value = variable.value
+    """The value of a variable, without rows to spare.
+
+    Where processes hold shards of it, all must ask, and all get it.
+    """
+    return padding.cut(variable, _everything(variable.value))
+
+
+def _everything(value) -> np.ndarray:
     if keras.backend.backend() == "tensorflow":
         value = getattr(value, "values", [value])[0]  # one copy for each device
     if getattr(value, "is_fully_addressable", True):
@@ -164,7 +172,7 @@ def _assign(task, arrays, notes, weights_only, path):
         array = saved[name]
         if keras.backend.standardize_dtype(variable.dtype) == "bfloat16":
             array = array.view(_bfloat16())
-        variable.assign(array)
+        variable.assign(padding.filled(variable, array))
 
 
 def _bfloat16():
@@ -183,9 +191,9 @@ def _check(state, saved, path):
             f"{where} has {other[0].split('#')[0]}"
         )
     for name, variable in state.items():
-        if tuple(variable.shape) != saved[name].shape:
+        if padding.shape_of(variable) != saved[name].shape:
             raise ValueError(
-                f"Expected shape {tuple(variable.shape)} for {name.split('#')[0]}. "
+                f"Expected shape {padding.shape_of(variable)} for {name.split('#')[0]}. "
                 f"Received: {saved[name].shape} in '{path}'"
             )
 

@@ -4,8 +4,8 @@ A mesh is a table of devices with named axes. Along `data`, each device sees a p
 Along `model`, each holds a part of the matrices, cut so that a block communicates twice (Shoeybi et
 al. 2019, section 3): query, key, value and the first matrix of the feed-forward network by columns,
 which are heads and inner units; the projections that follow them by rows. The token table is cut by
-rows, which are tokens, where their number allows, and by columns elsewhere. What is not named is
-whole on every device, and so are the moments of the optimiser like their variables.
+rows, which are tokens, and gets some to spare where their number needs it; see `padding`. What is
+not named is whole on every device, and so are the moments of the optimiser like their variables.
 """
 
 import math
@@ -13,6 +13,8 @@ import re
 
 import keras
 import numpy as np
+
+from keras_bert3.training import padding
 
 # One table for all backbones, as all are made of the same blocks. Keras matches whole paths.
 _IN = "(query|key|value|position_query|position_key)"
@@ -23,8 +25,8 @@ LAYOUTS = {
     r".*/feed_forward/intermediate/kernel": (None, "model"),
     r".*/feed_forward/intermediate/bias": ("model",),
     r".*/feed_forward/output_projection/kernel": ("model", None),
+    r".*/embeddings/token/embeddings": ("model", None),
 }
-_TABLE = r".*/embeddings/token/embeddings"
 
 
 def parse_mesh(text: str) -> dict[str, int]:
@@ -41,7 +43,7 @@ def parse_mesh(text: str) -> dict[str, int]:
     return sizes
 
 
-def distribute(mesh: str, vocabulary_size: int, batch_size: int) -> dict[str, tuple]:
+def distribute(mesh: str, batch_size: int) -> dict[str, tuple]:
     """Place all that is made from now on, on a mesh. Call it before anything of Keras is made.
 
     Each process feeds its own part of a batch; with one process, the whole. A variable that a mesh
@@ -49,7 +51,6 @@ def distribute(mesh: str, vocabulary_size: int, batch_size: int) -> dict[str, tu
 
     Args:
         mesh: see `parse_mesh`; its sizes multiply to the number of devices of all processes.
-        vocabulary_size: of the backbone.
         batch_size: rows of a batch over all devices; a multiple of `data`.
 
     Returns:
@@ -60,7 +61,7 @@ def distribute(mesh: str, vocabulary_size: int, batch_size: int) -> dict[str, tu
             does not divide.
 
     Example:
-        >>> layouts = distribute("data=4,model=2", 30522, 256)
+        >>> layouts = distribute("data=4,model=2", 256)
         >>> task = MaskedLM(BertBackbone(**sizes.BERT["base_uncased"]))
         >>> check_layouts(task, layouts)
     """
@@ -78,14 +79,13 @@ def distribute(mesh: str, vocabulary_size: int, batch_size: int) -> dict[str, tu
             keras.distribution.DataParallel(device_mesh=device_mesh, auto_shard_dataset=False)
         )
         return {}
-    layouts = layouts_for(sizes["model"], vocabulary_size)
     layout_map = keras.distribution.LayoutMap(device_mesh)
-    for pattern, axes in layouts.items():
+    for pattern, axes in LAYOUTS.items():
         layout_map[pattern] = axes
     keras.distribution.set_distribution(
         _Parallel(layout_map=layout_map, batch_dim_name="data", auto_shard_dataset=False)
     )
-    return layouts
+    return LAYOUTS
 
 
 class _Parallel(keras.distribution.ModelParallel):
@@ -102,11 +102,12 @@ class _Parallel(keras.distribution.ModelParallel):
                 )
         return layout
 
-
-def layouts_for(cut: int, vocabulary_size: int) -> dict[str, tuple]:
-    """Return the layouts of a backbone over `cut` devices, its token table included."""
-    by_token = vocabulary_size % cut == 0
-    return {**LAYOUTS, _TABLE: ("model", None) if by_token else (None, "model")}
+    def rows_of(self, path, rows):
+        """How many rows the table of `path` has in memory, some to spare where it is cut by rows."""
+        layout = self._layout_map.get(path)
+        axis = layout.axes[0] if layout is not None else None
+        mesh = self.device_mesh
+        return padding.rows_for(rows, mesh.shape[mesh.axis_names.index(axis)]) if axis else rows
 
 
 def check_layouts(model, layouts: dict[str, tuple]) -> None:

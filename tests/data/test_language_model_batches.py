@@ -40,9 +40,11 @@ def test_a_batch_depends_on_seed_and_step_alone():
 
 
 def test_shards_are_parts_of_the_global_batch():
-    whole = LanguageModelBatches(CORPUS, CHOSEN, 4, 8)[7]
-    parts = [LanguageModelBatches(CORPUS, CHOSEN, 4, 8, 0, 4, k)[7] for k in range(4)]
-    np.testing.assert_array_equal(np.concatenate([part[1] for part in parts]), whole[1])
+    whole = LanguageModelBatches(CORPUS, CHOSEN, 4, 8)
+    parts = [whole.of_shard(4, k)[7] for k in range(4)]
+    np.testing.assert_array_equal(np.concatenate([part[1] for part in parts]), whole[7][1])
+    again = LanguageModelBatches(CORPUS, CHOSEN, 4, 8, 0, 4, 3)[7]
+    np.testing.assert_array_equal(again[1], parts[3][1])
 
 
 @pytest.mark.parametrize(("length", "batch_size"), [(4, 2), (3, 5), (14, 1), (20, 2)])

@@ -150,10 +150,7 @@ def test_batches_are_pure_whatever_their_size_order_and_process(corpus, pairs, w
 
 def test_shards_are_slices_of_the_global_batch(corpus, pairs):
     whole = PretrainingBatches(corpus, pairs, TOKENIZER, 40, 12)
-    shards = [
-        PretrainingBatches(corpus, pairs, TOKENIZER, 40, 12, num_shards=3, shard=shard)
-        for shard in range(3)
-    ]
+    shards = [whole.of_shard(3, shard) for shard in range(3)]
     for step in (0, len(whole) - 1, len(whole) + 5):
         parts = [shard[step] for shard in shards]
         joined = [

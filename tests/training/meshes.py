@@ -14,6 +14,7 @@ FLAGS = "--xla_force_host_platform_device_count=8 --xla_dump_hlo_module_re=.*tra
 MESHES = ("one", "data=8", "data=4,model=2")
 FAMILIES = ("bert", "gpt", "deberta")
 ROWS, TOKENS = 8, 12
+VOCABULARY = 25  # which two devices do not divide
 FOREIGN = r"\b(infeed|outfeed|send|recv|custom-call)[.\d]*\("
 
 
@@ -25,8 +26,8 @@ def make(family, dropout):
     from tests.tasks import toy
 
     if family == "bert":
-        return MaskedLM(toy.backbone(dropout=dropout))
-    size = {**toy.SIZE, "vocabulary_size": 24, "dropout": dropout}
+        return MaskedLM(toy.backbone(vocabulary_size=VOCABULARY, dropout=dropout))
+    size = {**toy.SIZE, "vocabulary_size": VOCABULARY, "dropout": dropout}
     decoder = {"num_steps": 1}
     if family == "gpt":
         return CausalLM(GPTBackbone(**size))
@@ -48,27 +49,71 @@ def batches(family):
             yield x, y, weights
 
 
-def train(family, mesh, steps, dropout):
-    """Losses of each step, bytes a device of variables and of the optimiser's."""
-    import keras
-
-    from keras_bert3.training import distribution
+def compiled(family, dropout):
     from keras_bert3.training.optimizers import BertAdam
 
-    keras.utils.set_random_seed(0)
-    layouts = distribution.distribute(mesh, 24, ROWS) if mesh != "one" else {}
     task = make(family, dropout)
     task.compile(optimizer=BertAdam(1e-2, epsilon=1e-3))
-    distribution.check_layouts(task, layouts)
+    return task
+
+
+def fit(task, family, steps):
+    """Losses of each step."""
+    import keras
+
     losses = []
     keep = keras.callbacks.LambdaCallback(
         on_train_batch_end=lambda batch, logs: losses.append(float(logs["loss"]))
     )
     task.fit(batches(family), epochs=steps, steps_per_epoch=1, verbose=0, callbacks=[keep])
+    return losses
+
+
+def train(family, mesh, steps, dropout, folder):
+    """Losses of two runs from one checkpoint, bytes a device, and what checkpoints keep."""
+    import keras
+
+    from keras_bert3.training import distribution
+    from keras_bert3.training.checkpointing import Checkpoints
+
+    keras.utils.set_random_seed(0)
+    layouts = distribution.distribute(mesh, ROWS) if mesh != "one" else {}
+    task, checkpoints = compiled(family, dropout), Checkpoints(folder / family / mesh)
+    distribution.check_layouts(task, layouts)
+    checkpoints.save(task, 0)
+    losses = fit(task, family, steps)
+    checkpoints.save(task, steps)
+    checkpoints.restore(task, step=0)
+    again = fit(task, family, steps)
     held = [distribution.bytes_per_device(v) for v in (task.variables, task.optimizer.variables)]
     keras.distribution.set_distribution(None)
+    kept = is_kept_on_one_device(family, task, checkpoints, folder) if layouts else None
     sizes = {v.path: [*v.shape] for v in task.trainable_variables}
-    return {"losses": losses, "held": held, "sizes": sizes}
+    return {"losses": losses, "again": again, "held": held, "sizes": sizes, "kept": kept}
+
+
+def is_kept_on_one_device(family, task, checkpoints, folder):
+    """Whether a model without a mesh gets from checkpoint and file what is cut into shards here."""
+    import keras
+    import numpy as np
+
+    from keras_bert3.training.checkpointing import whole_value
+
+    twin, path = compiled(family, 0.1), folder / f"{family}.weights.h5"
+    checkpoints.restore(twin)
+    pairs = zip(
+        [*task.variables, *task.optimizer.variables],
+        [*twin.variables, *twin.optimizer.variables],
+        strict=True,
+    )
+    equal = [np.array_equal(whole_value(one), whole_value(other)) for one, other in pairs]
+    keras.saving.save_weights(task.backbone, path)  # as presets do
+    keras.saving.load_weights(twin.backbone, path)
+    table = twin.backbone.token_embeddings
+    equal.append(np.array_equal(table, whole_value(task.backbone.token_embeddings)))
+    keras.saving.load_weights(task.backbone, path)
+    spare = np.asarray(task.backbone.token_embeddings.value)[VOCABULARY:]
+    return {"equal": all(equal), "rows": table.shape[0], "spare": float(np.abs(spare).max())}
 
 
 def sent(folder, count):
@@ -92,7 +137,7 @@ def main():
         results = {}
         for count, run in enumerate(options.runs, 1):
             family, mesh = run.split(":")
-            results[run] = train(family, mesh, options.steps, options.dropout)
+            results[run] = train(family, mesh, options.steps, options.dropout, Path(dump))
             results[run] |= sent(Path(dump), count)
     print(json.dumps(results))
 
