@@ -7,6 +7,7 @@ from pathlib import Path
 
 import keras
 
+from keras_bert3.training import flops
 from keras_bert3.training.checkpointing import whole_value
 
 
@@ -18,17 +19,21 @@ class RunLog(keras.callbacks.Callback):
         tokens_per_step: tokens of a batch, padding included.
         first_step: steps taken before this training began, by an earlier phase.
         learning_rate: a function from step to rate, logged beside the metrics.
+        flops_per_token: see `training.flops`; 0 where nobody has counted.
 
     Raises:
         ImportError: at the start of training, if tensorboard is not installed.
     """
 
-    def __init__(self, folder, tokens_per_step, first_step=0, learning_rate=None):
+    def __init__(
+        self, folder, tokens_per_step, first_step=0, learning_rate=None, flops_per_token=0.0
+    ):
         super().__init__()
         self.folder = Path(folder)
         self.tokens_per_step = tokens_per_step
         self.step = first_step
         self.learning_rate = learning_rate
+        self.flops_per_token = flops_per_token
 
     def on_train_begin(self, logs=None):
         """Open the event file."""
@@ -68,17 +73,31 @@ class RunLog(keras.callbacks.Callback):
         if hasattr(optimizer, "gradient_norm"):  # of the last update, before clipping
             row["gradient_norm"] = float(whole_value(optimizer.gradient_norm))
         row["tokens_per_second"] = self._speed()
+        row |= self._arithmetic(row["tokens_per_second"])
         self._append(row)
         for name, value in row.items():
             if name != "step":
                 self.writer.add_scalar(name, value, self.step)
         self.writer.flush()
 
+    def _arithmetic(self, speed):
+        """Operations a second of all devices, and their share of what the devices can do."""
+        if not self.flops_per_token:
+            return {}
+        done, peak = speed * self.flops_per_token, flops.peak_of(flops.device_name())
+        share = (
+            {} if peak is None else {"model_flops_utilisation": done / peak / flops.device_count()}
+        )
+        return {"model_teraflops": done / 1e12, **share}
+
     def _append(self, row):
+        """Add a row; a run that goes on has the columns that it began with."""
         path = self.folder / "metrics.csv"
         is_new = not path.exists()
+        text = "" if is_new else path.read_text(encoding="utf-8")
+        names = list(row) if is_new else text.partition("\n")[0].strip().split(",")
         with path.open("a", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, fieldnames=list(row))
+            writer = csv.DictWriter(file, fieldnames=names, extrasaction="ignore")
             if is_new:
                 writer.writeheader()
             writer.writerow(row)

@@ -10,8 +10,10 @@ from keras_bert3.runs.scaling import ONE_DEVICE, Scale
 from keras_bert3.training import multi_worker
 from keras_bert3.training.callbacks import NaNGuard, PerUpdate
 from keras_bert3.training.checkpointing import Checkpoints, SaveCheckpoints, whole_value
+from keras_bert3.training.flops import flops_per_token
 from keras_bert3.training.notice import Notice, listening
 from keras_bert3.training.replicas import GlobalMetrics
+from keras_bert3.training.stalls import StallDetector
 
 # 128 + 15, by which shells and schedulers know that SIGTERM ended a process: not finished.
 STOPPED_BY_SIGTERM = 143
@@ -44,7 +46,7 @@ def train(folder: Path, config, task, phases: list, scale: Scale = ONE_DEVICE) -
         print(f"\nGoing on after step {done:,}", flush=True)
     print(describe_decay(task), flush=True)
     first_step = 0
-    with listening(scale.processes) as notice:
+    with listening(scale.processes, scale.strategy) as notice:
         for phase in phases:
             start = max(done - first_step, 0)
             if start < phase.steps:
@@ -76,7 +78,7 @@ def _train_phase(run: _Run, phase, first_step: int, start: int):
                 batches,
                 steps_per_epoch=steps * parts,
                 epochs=epochs,
-                callbacks=_callbacks(run, phase, begin),
+                callbacks=_callbacks(run, phase, first_step, begin),
                 shuffle=False,
                 verbose="auto" if scale.is_first else 0,
             )
@@ -84,13 +86,20 @@ def _train_phase(run: _Run, phase, first_step: int, start: int):
             raise SystemExit(STOPPED_BY_SIGTERM)
 
 
-def _callbacks(run: _Run, phase, step: int) -> list:
+def _callbacks(run: _Run, phase, first_step: int, step: int) -> list:
     """What watches a stretch of training that begins after `step` updates of the run."""
     scale, every = run.scale, getattr(run.config, "presets_every", None)
-    watching: list = [NaNGuard(step, run.checkpoints)]
+    watching: list = [NaNGuard(step, run.checkpoints, examples_of(phase, first_step))]
     if scale.is_first:
-        tokens = phase.training.batch_size * phase.sequence_length
-        log = RunLog(run.folder, tokens, step, learning_rate_of(run.task.optimizer))
+        length = phase.sequence_length
+        predicted = getattr(phase.training, "max_predictions", length) / length
+        log = RunLog(
+            run.folder,
+            phase.training.batch_size * length,
+            step,
+            learning_rate_of(run.task.optimizer),
+            flops_per_token(run.task, length, predicted),
+        )
         watching = [log, *watching] + ([KeepPresets(run.folder, every, step)] if every else [])
     if scale.parts > 1:
         watching = [PerUpdate(one, scale.parts) for one in watching]
@@ -102,7 +111,14 @@ def _callbacks(run: _Run, phase, step: int) -> list:
         scale.parts,
         process=scale.processes.index,
     )
-    return [GlobalMetrics(), *watching, save]
+    stalls = [StallDetector()] if scale.processes.number > 1 else []
+    return [*stalls, GlobalMetrics(), *watching, save]
+
+
+def examples_of(phase, first_step: int):
+    """Return a function from a step of the run to the examples it sees, None where none count."""
+    numbers = getattr(phase.training, "examples_of", None)
+    return None if numbers is None else lambda step: numbers(step - first_step)
 
 
 def stretches(start: int, end: int, every: int) -> Iterator[tuple[int, int, int]]:

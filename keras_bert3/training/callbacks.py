@@ -13,13 +13,17 @@ class NaNGuard(keras.callbacks.Callback):
     Args:
         first_step: updates taken before this training began.
         checkpoints: a `Checkpoints`, to say which is the last good one; None where there is none.
+        examples: a function from the number of an update before it, counted over the run, to the
+            numbers of the examples that it sees; None where they have none.
 
     Raises:
-        FloatingPointError: naming the loss, the step, its batch and the last checkpoint.
+        FloatingPointError: naming the loss, the step, its batch, its examples and the last
+            checkpoint.
     """
 
-    def __init__(self, first_step=0, checkpoints=None):
+    def __init__(self, first_step=0, checkpoints=None, examples=None):
         super().__init__()
+        self.examples = examples
         self.step = self.first_step = first_step
         self.checkpoints = checkpoints
 
@@ -30,8 +34,14 @@ class NaNGuard(keras.callbacks.Callback):
         if not math.isfinite(loss):
             raise FloatingPointError(
                 f"Expected a finite loss. Received: {loss} at step {self.step:,}, batch "
-                f"{self.step - 1 - self.first_step:,} since training began. {self._last()}"
+                f"{self.step - 1 - self.first_step:,} since training began{self._seen()}. "
+                f"{self._last()}"
             )
+
+    def _seen(self):
+        if self.examples is None:
+            return ""
+        return f", of the examples {', '.join(map(str, self.examples(self.step - 1)))}"
 
     def _last(self):
         saved = self.checkpoints.steps() if self.checkpoints is not None else []

@@ -12,11 +12,11 @@ def batches(bad):
         yield x, np.ones((2, 1), "float32")
 
 
-def fit(tmp_path, bad):
+def fit(tmp_path, bad, examples=None):
     model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
     model.compile("sgd", "mse")
     checkpoints = Checkpoints(tmp_path / "checkpoints")
-    callbacks = [NaNGuard(10, checkpoints), SaveCheckpoints(checkpoints, 10)]
+    callbacks = [NaNGuard(10, checkpoints, examples), SaveCheckpoints(checkpoints, 10)]
     data = batches(bad)
     model.fit(data, steps_per_epoch=2, epochs=4, callbacks=callbacks, verbose=0, shuffle=False)
     return checkpoints
@@ -27,8 +27,9 @@ def test_a_loss_that_is_not_finite_stops_the_run_before_it_is_saved(tmp_path):
     with pytest.raises(FloatingPointError, match=message):
         fit(tmp_path, bad=5)
     assert Checkpoints(tmp_path / "checkpoints").steps() == [12, 14]
-    with pytest.raises(FloatingPointError, match="There is no checkpoint before it"):
-        fit(tmp_path / "none", bad=0)
+    none = r"began, of the examples 10, 11\. There is no checkpoint before it"
+    with pytest.raises(FloatingPointError, match=none):
+        fit(tmp_path / "none", bad=0, examples=lambda step: [step, step + 1])
 
 
 def test_finite_losses_pass(tmp_path):
