@@ -1,7 +1,8 @@
 """TensorFlow's strategies under `model.fit`: several devices of a host, several hosts.
 
 Keras 3.15 loses batches before the first step under a strategy, averages ids to build a model, and
-with several workers cannot reduce what a step returns. What is here stands in their place.
+with several workers cannot reduce what a step returns; and each replica drops the same entries, as
+all hold the same random state. What is here stands in their place.
 """
 
 import contextlib
@@ -70,19 +71,51 @@ def fitting(task, strategy, batches: Iterable) -> Iterator[None]:
     if strategy is None:
         yield
         return
-    trainer: Any = importlib.import_module("keras.src.backend.tensorflow.trainer")
     with strategy.scope():
         task._symbolic_build(data_batch=next(iter(batches)))
-    reduce_per_replica = trainer.reduce_per_replica
-
-    def mean(values, strategy, reduction):
-        reduce = lambda value: strategy.reduce("MEAN", value, axis=None)  # noqa: E731
-        return keras.tree.map_structure(reduce, values)
-
     task._maybe_symbolic_build = lambda iterator=None, data_batch=None: None
-    trainer.reduce_per_replica = mean
+    try:
+        with _replaced("trainer", reduce_per_replica=_mean), own_random_numbers():
+            yield
+    finally:
+        del task._maybe_symbolic_build
+
+
+def _mean(values, strategy, reduction):
+    """What a step returned, averaged over replicas of all workers."""
+    reduce = lambda value: strategy.reduce("MEAN", value, axis=None)  # noqa: E731
+    return keras.tree.map_structure(reduce, values)
+
+
+@contextlib.contextmanager
+def own_random_numbers() -> Iterator[None]:
+    """Give each replica of a strategy random numbers of its own, from the state that all share."""
+    tf = importlib.import_module("tensorflow")
+    cast_seed = importlib.import_module("keras.src.backend.tensorflow.random")._cast_seed
+
+    def of_replica(seed):
+        context = tf.distribute.get_replica_context()
+        index = 0 if context is None else tf.cast(context.replica_id_in_sync_group, "int32")
+        # Far from the seeds of other generators, which differ in this first number too.
+        return cast_seed(seed) + tf.stack([_REPLICA * index, 0])
+
+    with _replaced("random", _cast_seed=of_replica):
+        yield
+
+
+_REPLICA = 15_485_863
+"""Added to a seed for each replica before: a prime."""
+
+
+@contextlib.contextmanager
+def _replaced(module: str, **functions) -> Iterator[None]:
+    """Put functions in the place of those of a module of Keras for TensorFlow."""
+    place: Any = importlib.import_module(f"keras.src.backend.tensorflow.{module}")
+    before = {name: getattr(place, name) for name in functions}
+    for name, function in functions.items():
+        setattr(place, name, function)
     try:
         yield
     finally:
-        trainer.reduce_per_replica = reduce_per_replica
-        del task._maybe_symbolic_build
+        for name, function in before.items():
+            setattr(place, name, function)

@@ -48,22 +48,47 @@ class _TorchNotice(Notice):
         return self.arrived
 
 
+class _TensorFlowNotice(Notice):
+    """As on PyTorch, by the strategy that also adds up gradients."""
+
+    asked = False
+
+    def __init__(self, strategy):
+        self.strategy = strategy
+
+    def seen(self, step):
+        tf = importlib.import_module("tensorflow")
+        asked = self.strategy.experimental_distribute_values_from_function(
+            lambda context: tf.constant(float(self.asked))
+        )
+        self.arrived = bool(self.strategy.reduce("SUM", asked, axis=None))
+        return self.arrived
+
+
 @contextlib.contextmanager
-def listening(processes: Processes = ALONE) -> Iterator[Notice]:
+def listening(processes: Processes = ALONE, strategy=None) -> Iterator[Notice]:
     """Take SIGTERM as a notice; a second one ends the process.
 
-    Signals reach the main thread alone; elsewhere nothing is listened for. With several processes
-    on TensorFlow there is no way to agree, and the signal ends them.
+    Signals reach the main thread alone; elsewhere nothing is listened for.
+
+    Args:
+        processes: of the run.
+        strategy: of TensorFlow, where it has several processes.
     """
     several = keras.backend.backend() if processes.number > 1 else None
-    notice = {"jax": _JaxNotice, "torch": _TorchNotice}.get(several or "", Notice)()
+    notices = {
+        "jax": _JaxNotice,
+        "torch": _TorchNotice,
+        "tensorflow": lambda: _TensorFlowNotice(strategy),
+    }
+    notice = notices.get(several or "", Notice)()
 
     def take(number, frame):
-        setattr(notice, "asked" if isinstance(notice, _TorchNotice) else "arrived", True)
+        setattr(notice, "asked" if hasattr(notice, "asked") else "arrived", True)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
     in_main_thread = threading.current_thread() is threading.main_thread()
-    if several in ("jax", "tensorflow") or not in_main_thread:
+    if several == "jax" or not in_main_thread:
         yield notice
         return
     before = signal.signal(signal.SIGTERM, take)
