@@ -163,7 +163,11 @@ def work(side: str, settings) -> None:
         trainer.train(columns, labels)
         seconds, cpu = time.perf_counter() - started[0], time.process_time() - started[1]
         outputs = trainer.predict(run.validation.columns)
-        answer = {"seconds": seconds, "cpu": cpu, **run.benchmark.score(run.validation, run.named(outputs))}
+        answer = {
+            "seconds": seconds,
+            "cpu": cpu,
+            **run.benchmark.score(run.validation, run.named(outputs)),
+        }
         print(json.dumps(answer), flush=True)
 
 
@@ -217,7 +221,8 @@ def report(settings, answers) -> None:
             times = [[epoch[name] for epoch in run] for run in answers[side]]
             later = [value for run in times for value in run[1:]] or times[0]
             first = statistics.median(run[0] for run in times)
-            print(f"{name} of an epoch {side}: first {first:.1f}, later {statistics.median(later):.1f}")
+            rest = statistics.median(later)
+            print(f"{name} of an epoch {side}: first {first:.1f}, later {rest:.1f}")
 
 
 def carried_model() -> str:
