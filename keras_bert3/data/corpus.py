@@ -12,6 +12,7 @@ Three formats are read, plain or gzipped (`.gz`), in UTF-8 with or without a byt
 import glob
 import gzip
 import json
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Literal
@@ -45,7 +46,8 @@ def read_documents(
 
     Raises:
         ValueError: the format is unknown, a path matches nothing, a file has no text, bytes are not
-            UTF-8 (with the offset of the first one), a line is not a JSON object with that field.
+            UTF-8 (with the offset of the first one), a `.gz` file is broken, a line is not a JSON
+            object with that field.
         ImportError: the sentence splitter is not installed, see `sentence_splitter`.
 
     Example:
@@ -75,9 +77,11 @@ def find_files(paths: str | Path | Iterable[str | Path]) -> list[Path]:
     """
     files: dict[Path, None] = {}
     for path in [paths] if isinstance(paths, str | Path) else paths:
-        found = _match(Path(path))
+        found = _match(Path(path)) if str(path) else []  # Path("") is the current folder
         if not found:
-            raise ValueError(f"Expected a file, a folder with files or a glob. Received: {path}.")
+            raise ValueError(
+                f"Expected a file, a folder with files or a glob. Received: {str(path)!r}."
+            )
         files.update(dict.fromkeys(found))
     if not files:
         raise ValueError("Expected at least one path. Received: none.")
@@ -116,6 +120,13 @@ def _read_files(
 
 
 def _read_lines(file: Path) -> Iterator[str]:
+    try:
+        yield from _decoded_lines(file)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ValueError(f"Expected a whole gzip file. Received: {file} ({error}).") from error
+
+
+def _decoded_lines(file: Path) -> Iterator[str]:
     offset = 0
     with gzip.open(file) if file.suffix == ".gz" else open(file, "rb") as stream:
         for line in stream:

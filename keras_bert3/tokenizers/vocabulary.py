@@ -120,12 +120,21 @@ def read_vocabulary(path: str | Path) -> list[str]:
     Returns:
         The tokens; the id of a token is its index.
 
+    Raises:
+        ValueError: when there is no such file, or its bytes are not UTF-8.
+
     Example: `read_vocabulary("vocab.txt")[:1]` is `["[PAD]"]` for the published vocabularies.
     """
     path = Path(path)
     if not path.is_file():
         raise ValueError(f"Expected the path of a vocabulary file. Received: {str(path)!r}")
-    lines = path.read_bytes().decode("utf-8").split("\n")
+    try:
+        lines = path.read_bytes().decode("utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"Expected UTF-8 text. Received: byte {error.object[error.start]:#04x} "
+            f"at offset {error.start} of {path}."
+        ) from error
     if lines[-1] == "":
         lines.pop()
     return [line.strip() for line in lines]

@@ -61,7 +61,7 @@ def test_documents_are_streamed(tmp_path):
 
 def test_paths_that_match_nothing_are_refused_at_once(tmp_path):
     (tmp_path / "empty").mkdir()
-    for paths in (tmp_path / "none.txt", str(tmp_path / "*.md"), tmp_path / "empty", []):
+    for paths in (tmp_path / "none.txt", str(tmp_path / "*.md"), tmp_path / "empty", "", []):
         with pytest.raises(ValueError, match="Expected .*path|Expected a file"):
             read_documents(paths, "sentences")
 
@@ -73,6 +73,16 @@ def test_empty_files_are_named(tmp_path):
         read_documents(path, "sentences")
     path.write_text(" \n\n")
     with pytest.raises(ValueError, match=r"a\.txt, which holds none"):
+        list(read_documents(path, "sentences"))
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda whole: b"plain text", lambda whole: whole[:-9], lambda whole: whole[:12] * 9]
+)
+def test_broken_gzip_files_are_named(tmp_path, damage):
+    path = tmp_path / "a.txt.gz"
+    path.write_bytes(damage(gzip.compress(b"one\n" * 999)))
+    with pytest.raises(ValueError, match=r"Expected a whole gzip file. Received: .*a\.txt\.gz"):
         list(read_documents(path, "sentences"))
 
 

@@ -74,6 +74,13 @@ def test_read_names_the_missing_file(tmp_path):
         read_vocabulary(tmp_path / "no.txt")
 
 
+def test_read_tells_invalid_utf8_by_file_and_offset(tmp_path):
+    path = tmp_path / "vocab.txt"
+    path.write_bytes(b"[PAD]\ncaf\xe9\n")
+    with pytest.raises(ValueError, match=r"byte 0xe9 at offset 9 of .*vocab\.txt"):
+        read_vocabulary(path)
+
+
 def test_write_replaces_whole_or_not_at_all(tmp_path):
     path = tmp_path / "file.txt"
     write_text(path, "old\n")
