@@ -10,6 +10,7 @@ What they do not share stands in one module an objective, found by `course_of`. 
 """
 
 import importlib
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,8 @@ COURSES = {
     ("deberta", "mlm"): "deberta_pretraining",
     ("deberta", "rtd"): "replaced_token_pretraining",
 }
+
+_DTYPE_POLICIES = ("float32", "mixed_bfloat16", "mixed_float16")
 
 
 @dataclass(frozen=True)
@@ -90,15 +93,24 @@ def check(config) -> None:
     limits = {
         "steps": config.steps >= 1,
         "batch_size": config.batch_size >= 1,
+        "long_batch_size": config.long_batch_size is None or config.long_batch_size >= 1,
         "log_every": config.log_every >= 1,
+        "num_duplicates": config.num_duplicates >= 1,
+        "sequence_length": config.sequence_length >= 5,
+        "long_sequence_length": config.long_sequence_length >= 5,
         "long_fraction": 0 <= config.long_fraction <= 1,
         "held_out": 0 < config.held_out < 1,
+        "dropout": 0 <= config.dropout < 1,
+        "learning_rate": 0 < config.learning_rate < math.inf,
+        "weight_decay": 0 <= config.weight_decay < math.inf,
         "warmup_steps": 0 <= config.warmup_steps <= config.steps,
+        "dtype_policy": config.dtype_policy in _DTYPE_POLICIES,
     }
     for name, holds in limits.items():
         if not holds:
             raise ValueError(
-                "Expected positive counts, shares between 0 and 1, no more warm-up than steps. "
+                "Expected positive counts and rates, shares between 0 and 1, sequences of 5 tokens "
+                f"or more, no more warm-up than steps, a dtype_policy of {_DTYPE_POLICIES}. "
                 f"Received: {name}={getattr(config, name)}"
             )
     every = getattr(config, "presets_every", None)

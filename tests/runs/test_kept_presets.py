@@ -48,7 +48,9 @@ def test_the_finished_model_is_the_last(tmp_path):
 
 def test_presets_are_kept_where_epochs_end():
     numbers = {"steps": 9, "batch_size": 1, "log_every": 4, "warmup_steps": 0}
-    shares = {"long_fraction": 0.0, "held_out": 0.1}
+    numbers |= {"long_batch_size": 1, "num_duplicates": 1, "weight_decay": 0.0}
+    numbers |= {"sequence_length": 5, "long_sequence_length": 5, "learning_rate": 0.1}
+    shares = {"long_fraction": 0.0, "held_out": 0.1, "dropout": 0.0, "dtype_policy": "float32"}
     for every in (0, 6):
         with pytest.raises(ValueError, match=f"multiple of log_every=4. .*presets_every={every}"):
             check(SimpleNamespace(**numbers, **shares, presets_every=every))

@@ -71,10 +71,24 @@ def test_the_model_has_positions_for_the_longest_phase(prepared):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("steps", 0), ("long_fraction", 1.5), ("warmup_steps", 21), ("held_out", 0)]
+    ("name", "value"),
+    [
+        ("steps", 0),
+        ("long_fraction", 1.5),
+        ("warmup_steps", 21),
+        ("held_out", 0),
+        ("long_batch_size", 0),
+        ("num_duplicates", 0),
+        ("sequence_length", 4),
+        ("long_sequence_length", 4),
+        ("dropout", 1.0),
+        ("learning_rate", float("nan")),
+        ("weight_decay", -0.1),
+        ("dtype_policy", "float8"),
+    ],
 )
 def test_settings_that_could_only_fail_later_are_refused_at_once(name, value):
-    good = SimpleNamespace(**{**CONFIG, "log_every": 1})
+    good = SimpleNamespace(**{**CONFIG, "log_every": 1, "dtype_policy": "float32"})
     pretraining.check(good)
     with pytest.raises(ValueError, match=f"Received: {name}={value}"):
         pretraining.check(SimpleNamespace(**{**vars(good), name: value}))
