@@ -12,8 +12,8 @@
 What is left out is what the paper of the checkpoint's family sets for the benchmark
 (`keras_bert3/runs/fine_tuning_settings.py`). The folder of the data holds the benchmark's official
 files. A run leaves the best model as `preset/`, `results.md`, `results.json`, `metrics.csv` with a
-row an epoch, and `submission/` where there is a test file. A command that was stopped goes on, when
-given again, with the runs that are missing.
+row an epoch, `curves.png` and, where there is a test file, `submission/`. A command that was
+stopped goes on, when given again, with the runs that are missing.
 """
 
 import dataclasses
@@ -58,6 +58,10 @@ class Config:
     """Let every class count as much as any other."""
     frozen_layers: int | None = None
     """Keep the embeddings and as many first blocks as they are. None: train all."""
+    lora_rank: int | None = None
+    """Train only changes of this rank to queries and values (Hu et al. 2021). None: all weights."""
+    ensemble: int = 0
+    """Let so many of the best runs answer together too, by the mean of their probabilities."""
     sift: float = 0.0
     """Weight of SiFT's loss (He et al. 2021, section 5.1; released scripts: 5). 0: no such loss."""
     by_length: bool = False

@@ -25,10 +25,12 @@ from keras_bert3.benchmarks import hub
 from keras_bert3.benchmarks.examples import Examples
 from keras_bert3.benchmarks.text_benchmark import TextBenchmark
 from keras_bert3.objectives.sift import SiFT
+from keras_bert3.runs import fine_tuning_ensemble
 from keras_bert3.runs import fine_tuning_tasks as tasks
 from keras_bert3.runs.fine_tuning_settings import paper_settings
 from keras_bert3.runs.run_directory import write_json
 from keras_bert3.training.callbacks import NaNGuard
+from keras_bert3.training.low_rank import enable_lora
 
 
 class Splits(NamedTuple):
@@ -67,6 +69,8 @@ def settle(config: Any) -> Any:
         config, **{name: value for name, value in papers._asdict().items() if given[name] is None}
     )
     _check_numbers(config)
+    runs = len(config.learning_rates) * config.seeds
+    fine_tuning_ensemble.check(benchmark, config.ensemble, runs)
     if config.class_weights and not getattr(benchmark, "labels", ()):
         raise ValueError(
             f"Expected a benchmark with classes to weigh. Received: {config.benchmark!r}"
@@ -83,6 +87,7 @@ def _check_numbers(config: Any) -> None:
         "patience": config.patience is None or config.patience >= 1,
         "most": config.most is None or config.most >= 1,
         "frozen_layers": config.frozen_layers is None or config.frozen_layers >= 0,
+        "lora_rank": config.lora_rank is None or config.lora_rank >= 1,
         "sift": config.sift >= 0,
     }
     for name, holds in limits.items():
@@ -174,6 +179,8 @@ def train_once(config: Any, splits: Splits, learning_rate: float, seed: int) -> 
     if hasattr(task, "null_threshold"):
         task.null_threshold = None  # chosen anew
     freeze(task, config.frozen_layers)
+    if config.lora_rank:
+        enable_lora(task.backbone, config.lora_rank)
     batches = training_batches(task, config, splits.training, seed)
     recipe = task.backbone.fine_tuning._replace(learning_rate=learning_rate)
     task.compile(
@@ -235,7 +242,8 @@ def search(folder: Path, config: Any, splits: Splits) -> list[dict[str, Any]]:
     Runs that an earlier process finished are not done again.
 
     Args:
-        folder: of the run; gets `metrics.csv`, a row an epoch, `runs.json` and `preset`.
+        folder: of the run; gets `metrics.csv`, a row an epoch, `runs.json`, `preset` and, for an
+            ensemble, `outputs`.
         config: as `settle` returns it.
         splits: the examples.
 
@@ -256,6 +264,10 @@ def search(folder: Path, config: Any, splits: Splits) -> list[dict[str, Any]]:
             if all(best[main] > row[main] for row in rows):
                 task.save_to_preset(folder / "preset", overwrite=(folder / "preset").exists())
             run = {"learning_rate": learning_rate, "seed": seed}
+            if config.ensemble:
+                fine_tuning_ensemble.keep_outputs(
+                    folder, run, task, hub.find(config.benchmark), splits
+                )
             append_rows(folder / "metrics.csv", [{**run, **row} for row in epochs])
             rows.append({**run, **best})
             write_json(file, rows)

@@ -1,14 +1,16 @@
 """What fine-tuning runs leave behind: tables, a model card, the answers to the test file."""
 
+import csv
 import statistics
 from pathlib import Path
 from typing import Any
 
 from keras_bert3.benchmarks import hub
 from keras_bert3.benchmarks.examples import Examples
-from keras_bert3.runs import fine_tuning
+from keras_bert3.runs import fine_tuning, fine_tuning_ensemble
 from keras_bert3.runs import fine_tuning_tasks as tasks
 from keras_bert3.runs.run_directory import write_json
+from keras_bert3.runs.score_pictures import draw_curves
 from keras_bert3.version import __version__
 
 ALSO = {"mnli": ("mnli_mismatched", "ax")}
@@ -78,6 +80,8 @@ def markdown(rows: list[dict[str, Any]], main: str) -> str:
 def report(folder: Path, config: Any, splits: Any, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Answer the test files with the best model; write `results.json`, `results.md` and the card.
 
+    `curves.png` shows the score of each run after each epoch.
+
     Returns:
         What `results.json` holds.
     """
@@ -93,13 +97,32 @@ def report(folder: Path, config: Any, splits: Any, rows: list[dict[str, Any]]) -
         "seconds_an_epoch": statistics.median(row["seconds"] for row in rows),
         "more": answer_test_files(folder, config, splits.test, task),
     }
+    if config.ensemble:
+        benchmark = hub.find(config.benchmark)
+        results["ensemble"] = fine_tuning_ensemble.answer_together(
+            folder, rows, config.ensemble, benchmark, splits
+        )
+    draw_curves(folder / "curves.png", curves(folder), {}, ("epoch", main))
     table = markdown(rows, main)
+    if config.ensemble:
+        table += f"\nThe best {config.ensemble} together: {main} {results['ensemble'][main]:.4f}\n"
     (folder / "results.md").write_text(table, encoding="utf-8")
     card = _card(folder, config, splits, task, best, table)
     (folder / "preset" / "README.md").write_text(card, encoding="utf-8")
     write_json(folder / "results.json", results)
     print(f"\n{table}\nSaved {folder / 'preset'}", flush=True)
     return results
+
+
+def curves(folder: Path) -> dict[str, list[tuple[float, float, float]]]:
+    """Read the main score of every epoch from `metrics.csv`: `(epoch, score, 0)` by run."""
+    found: dict[str, list[tuple[float, float, float]]] = {}
+    with (folder / "metrics.csv").open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            name = f"{float(row['learning_rate']):g}, seed {row['seed']}"
+            main = float(row[tasks.main_metric(row)])
+            found.setdefault(name, []).append((float(row["epoch"]), main, 0.0))
+    return found
 
 
 def load_best(folder: Path, config: Any) -> Any:

@@ -39,6 +39,13 @@ PAPERS: dict[str, dict[str, Settings]] = {
     },
     "gpt": {OTHERS: Settings((6.25e-5,), 32, 3, 512)},
     "deberta": {
+        "cola": Settings(_DEBERTA_GRID, 32, 6, 64),
+        "mrpc": Settings(_DEBERTA_GRID, 32, 6, 128),
+        "sst2": Settings(_DEBERTA_GRID, 32, 6, 128),
+        "stsb": Settings(_DEBERTA_GRID, 32, 6, 128),
+        "qqp": Settings(_DEBERTA_GRID, 64, 8, 320),
+        "qnli": Settings(_DEBERTA_GRID, 32, 4, 512),
+        "rte": Settings(_DEBERTA_GRID, 32, 6, 320),
         "mnli": Settings(_DEBERTA_GRID, 64, 3, 256),
         "squad1": Settings(_DEBERTA_GRID, 32, 10, 384),
         "squad2": Settings(_DEBERTA_GRID, 32, 10, 384),
@@ -49,13 +56,16 @@ PAPERS: dict[str, dict[str, Settings]] = {
 }
 """By family and benchmark.
 
-| family  | source                                                                               |
-|---------|--------------------------------------------------------------------------------------|
-| bert    | Devlin et al. 2018, sections 4.1 to 4.4; appendix A.3 for what they leave open;      |
-|         | lengths as in google-research/bert `run_classifier.py` and `run_squad.py`            |
-| gpt     | Radford et al. 2018, section 4.1                                                     |
-| deberta | He et al. 2021, appendix A, ten epochs at most; microsoft/DeBERTa `mnli.sh` for MNLI |
-|         | and for lengths                                                                      |
+| family  | what                                | source                                         |
+|---------|-------------------------------------|------------------------------------------------|
+| bert    | GLUE: grid, 32 rows, 3 epochs       | Devlin et al. 2018, section 4.1                |
+|         | SQuAD 1.1; 2.0; SWAG                | sections 4.2; 4.3; 4.4                         |
+|         | all others: range                   | appendix A.3                                   |
+|         | lengths 128 and 384                 | google-research/bert, README and `run_squad.py`|
+| gpt     | all                                 | Radford et al. 2018, section 4.1; lengths as in|
+|         |                                     | openai/finetune-transformer-lm `train.py`      |
+| deberta | grids, 10 epochs at most            | He et al. 2021, appendix A                     |
+|         | GLUE: rows, epochs, lengths of base | microsoft/DeBERTa `experiments/glue/*.sh`      |
 
 Where neither says a thing, the value is that of a benchmark with texts of the same kind.
 """

@@ -158,18 +158,27 @@ def predict(task: Any, benchmark: Any, examples: Examples) -> Predictions:
     """Predict what the benchmark scores and sends in."""
     inputs = examples.inputs
     if isinstance(benchmark, SquadBenchmark):
-        answers = [found[0] for found in task.candidates(*inputs, count=20)]
-        margins = [float(answer.null_margin) for answer in answers]
+        spans = [found[0] for found in task.candidates(*inputs, count=20)]
+        margins = [float(span.null_margin) for span in spans]
         is_open = benchmark.has_null and task.null_threshold is None
-        return Predictions([answer.text for answer in answers], margins if is_open else None)
+        return Predictions([span.text for span in spans], margins if is_open else None)
     if isinstance(benchmark, EntityBenchmark):
         return Predictions(task.predict(inputs))
-    outputs = task.predict(inputs, verbose=0)
+    return answers(benchmark, outputs(task, examples))
+
+
+def outputs(task: Any, examples: Examples) -> np.ndarray:
+    """Predict scores of classes or choices, or numbers: `[n, c]`."""
+    return task.predict(examples.inputs, verbose=0)
+
+
+def answers(benchmark: Any, scores: np.ndarray) -> Predictions:
+    """Name what the scores `[n, c]` of texts, pairs or choices say."""
     if isinstance(benchmark, ChoiceBenchmark):
-        return Predictions(np.argmax(outputs, 1).tolist())
+        return Predictions(np.argmax(scores, 1).tolist())
     if not benchmark.labels:
-        return Predictions(outputs[:, 0].astype("float64").tolist())
-    return Predictions([benchmark.labels[i] for i in np.argmax(outputs, 1)])
+        return Predictions(scores[:, 0].astype("float64").tolist())
+    return Predictions([benchmark.labels[i] for i in np.argmax(scores, 1)])
 
 
 def score(benchmark: Any, examples: Examples, predicted: Predictions) -> dict[str, float]:

@@ -6,9 +6,11 @@ import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import keras_bert3 as kb
+from keras_bert3.runs.fine_tuning_report import curves
 from tests.tasks import toy
 
 ROOT = Path(__file__).parents[2]
@@ -54,7 +56,8 @@ def flags(preset, data, output):
 @pytest.fixture(scope="module")
 def run(preset, data, tmp_path_factory):
     folder = tmp_path_factory.mktemp("run") / "mrpc"
-    rates = ["--learning-rates", "0.01", "1e-9", "--class-weights"]
+    rates = ["--learning-rates", "0.01", "1e-9", "--class-weights", "--ensemble", "2"]
+    rates += ["--by-length", "--lora-rank", "2"]
     return folder, load().main([*flags(preset, data, folder), *rates])
 
 
@@ -86,6 +89,30 @@ def test_the_best_model_is_kept_and_answers_the_test_file(run):
     assert "kb.TextClassifier.from_preset" in (folder / "preset" / "README.md").read_text()
 
 
+def test_runs_answer_together_by_their_mean(run):
+    folder, results = run
+    both = [np.load(folder / "outputs" / f"{rate}-12345.npz") for rate in ("0.01", "1e-09")]
+    for file in both:
+        np.testing.assert_allclose(file["dev"].sum(-1), 1)
+    mean = sum(file["dev"] for file in both).argmax(-1)
+    right = [guess == y for guess, (_, _, y) in zip(mean, PAIRS, strict=True)]
+    assert results["ensemble"]["accuracy"] == sum(right) / len(right)
+    mean = sum(file["test"] for file in both).argmax(-1)
+    rows = (folder / "ensemble" / "MRPC.tsv").read_text().splitlines()[1:]
+    assert rows == [f"{i}\t{guess}" for i, guess in enumerate(mean)]
+    assert "The best 2 together: f1" in (folder / "results.md").read_text()
+
+
+def test_curves_are_drawn_of_every_epoch(run):
+    folder, _ = run
+    assert (folder / "curves.png").read_bytes().startswith(b"\x89PNG")
+    points = curves(folder)
+    assert {name: [x for x, _, _ in row] for name, row in points.items()} == {
+        "0.01, seed 12345": [1.0, 2.0],
+        "1e-09, seed 12345": [1.0, 2.0],
+    }
+
+
 def test_a_finished_run_is_not_done_again(run, preset, data):
     folder, _ = run
     with pytest.raises(ValueError, match="a finished run"):
@@ -98,6 +125,9 @@ def test_a_finished_run_is_not_done_again(run, preset, data):
         (["mrcp"], "Expected a benchmark among .*'mrpc'.* Received: 'mrcp'"),
         (["ax"], "with a training set. Received: 'ax'"),
         (["stsb", "--class-weights"], "with classes to weigh. Received: 'stsb'"),
+        (["mrpc", "--ensemble", "5"], "up to 4 runs, .* Received: ensemble=5"),
+        (["conll2003", "--ensemble", "2"], "choices to average. Received: CoNLL-2003"),
+        (["mrpc", "--lora-rank", "0"], "Received: lora_rank=0"),
         (["mrpc", "--epochs", "0"], "Received: epochs=0"),
         (["mrpc", "--learning-rates", "-1.0"], r"Received: learning_rates=\(-1.0,\)"),
         (["mrpc", "--sequence-length", "33"], "sequence_length up to 32.* Received: 33"),
