@@ -137,6 +137,7 @@ class DebertaBackbone(Backbone):
             name="relative_embeddings",
             **shared,
         )
+        self.relative_embeddings.trainable = bool(self.terms)  # else no gradient reaches them
         self.blocks = [self._block(f"block_{i}") for i in range(self.num_layers)]
 
     def initializer(self):

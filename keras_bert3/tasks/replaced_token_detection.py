@@ -288,8 +288,11 @@ def decoupled_step(task, x, y, sample_weight=None):
     if not task.generator.compiled:
         task.generator.compile()
     task.generator.train_on_batch(x, y, sample_weight)
+    frozen = [layer for layer in task.generator._flatten_layers() if not layer.trainable]
     task.generator.trainable = False
     try:
         return task.train_on_batch(x, y, sample_weight, return_dict=True)
     finally:
         task.generator.trainable = True
+        for layer in frozen:
+            layer.trainable = False
