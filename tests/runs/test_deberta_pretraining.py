@@ -36,6 +36,30 @@ def run(recipe, folder, monkeypatch, *flags):
     return recipe.main([*base, *TINY, *flags])
 
 
+@pytest.mark.parametrize("part", deberta_pretraining.PARTS)
+def test_one_flag_leaves_a_part_out_of_the_model(recipe, monkeypatch, part):
+    monkeypatch.setattr(deberta_pretraining, "MICRO", dict(SMALL))
+    config = recipe.parse(["--backbone", "deberta", "--without", part])
+    task = deberta_pretraining.make_task(config, SimpleNamespace(vocabulary_size=60))
+    left = [term for term in ("c2p", "p2c") if term != part]
+    assert [list(block.attention.terms) for block in task.backbone.blocks] == [left] * 2
+    decoder = task.enhanced_mask_decoder
+    expected = (1, "hidden") if part == "emd" else (2, "position_and_hidden")
+    assert (decoder.num_steps, decoder.first_query) == expected
+
+
+def test_flags_choose_the_smallest_preset(recipe):
+    for flags, expected in (
+        ("", recipe.Config()),
+        ("--backbone deberta", recipe.DEBERTA_MICRO),
+        ("--backbone=deberta --objective rtd", recipe.RTD_MICRO),
+    ):
+        assert recipe.parse(flags.split()) == expected
+    one = recipe.parse(["--backbone", "deberta", "--objective", "mlm"])
+    assert (one.masking, one.steps) == ("n_grams", recipe.DEBERTA_MICRO.steps)
+    assert recipe.parse(["--objective", "mlm"]).backbone == "bert"
+
+
 def test_a_run_without_parts_leaves_a_model_that_fills_masks(recipe, tmp_path, monkeypatch, capsys):
     scores = run(recipe, tmp_path, monkeypatch, "--without", "emd", "p2c")
     folder = tmp_path / "run"
@@ -50,7 +74,7 @@ def test_a_run_without_parts_leaves_a_model_that_fills_masks(recipe, tmp_path, m
 
 
 def test_replaced_token_detection_leaves_both_networks(recipe, tmp_path, monkeypatch, capsys):
-    scores = run(recipe, tmp_path, monkeypatch, "--objective", "rtd")
+    scores = run(recipe, tmp_path, monkeypatch, "--objective", "rtd", "--without", "c2p", "p2c")
     folder, printed = tmp_path / "run", capsys.readouterr().out
     assert json.loads((folder / "evaluation.json").read_text()) == scores
     assert scores["masked_lm_loss"] < scores["uniform_cross_entropy"]
@@ -63,7 +87,6 @@ def test_replaced_token_detection_leaves_both_networks(recipe, tmp_path, monkeyp
 
 
 def test_detection_is_scored_by_what_was_sampled():
-
     outputs = {
         "sampled": np.array([[7, 8], [9, 0]]),
         "replaced": np.array([[-1.0, 2.0, -3.0, 0.5], [1.0, -2.0, 5.0, 5.0]])[..., None],
