@@ -4,7 +4,8 @@
     KERAS_BACKEND=torch python benchmarks/deberta_step.py --length 512 --batch-size 4
 
 Forward, backward and update of a classifier on the first token: base size (12 layers of 768), one
-vocabulary, dropout 0.1 everywhere, AdamW, float32, random token ids without padding. All models are
+vocabulary, dropout 0.1 everywhere, AdamW as each library brings it (keras-hub: that of Keras,
+transformers: that of PyTorch), float32, random token ids without padding. All models are
 made first, then take one step each in turn, `--rounds` times over, so that whatever else the
 machine does falls on all alike; the medians are compared: of the time by the clock, and of the time
 on processors, which other programs change less. Ours are BERT, DeBERTa v1 and the network
@@ -42,7 +43,9 @@ class Config:
     """Keras dtype policy of the Keras models."""
 
 
-def keras_step(config: Config, backbone: Any, output: str | None) -> Callable[[], None]:
+def keras_step(
+    config: Config, backbone: Any, optimizer: Any, output: str | None
+) -> Callable[[], None]:
     """Return one training step of a Keras backbone and a classifier."""
     import keras
     import numpy as np
@@ -54,7 +57,7 @@ def keras_step(config: Config, backbone: Any, output: str | None) -> Callable[[]
     model = keras.Model(inputs, keras.layers.Dense(2, dtype="float32")(hidden[:, 0]))
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     jit = True if config.jit_compile else "auto"
-    model.compile(keras.optimizers.AdamW(1e-5), loss, jit_compile=jit)
+    model.compile(optimizer, loss, jit_compile=jit)
     shape = (config.batch_size, config.length)
     x = {
         "token_ids": np.random.default_rng(0).integers(5, VOCABULARY_SIZE, shape, "int32"),
@@ -67,23 +70,26 @@ def keras_step(config: Config, backbone: Any, output: str | None) -> Callable[[]
 def ours(config: Config, name: str, **arguments: Any) -> Callable[[], None]:
     """Return a step of one of our backbones."""
     import keras_bert3
+    from keras_bert3.training.optimizers import AdamW
 
     backbone = getattr(keras_bert3, name)(
         **BASE, num_layers=config.num_layers, intermediate_dim=3072, **arguments
     )
     if backbone.has_pooler:  # this classifier does without
         backbone.pooler.trainable = False
-    return keras_step(config, backbone, "sequence_output")
+    optimizer = AdamW(1e-5, global_clipnorm=None)  # as the others: no clipping
+    return keras_step(config, backbone, optimizer, "sequence_output")
 
 
 def keras_hub(config: Config) -> Callable[[], None]:
     """Return a step of keras-hub's DebertaV3."""
+    import keras
     from keras_hub.models import DebertaV3Backbone
 
     backbone = DebertaV3Backbone(
         **BASE, num_layers=config.num_layers, intermediate_dim=3072, bucket_size=256
     )
-    return keras_step(config, backbone, None)
+    return keras_step(config, backbone, keras.optimizers.AdamW(1e-5), None)
 
 
 def transformers(config: Config, name: str, **arguments: Any) -> Callable[[], None]:
