@@ -139,7 +139,7 @@ def parse(arguments: list[str]) -> Config:
 
 
 def smallest_preset(arguments: list[str]) -> str:
-    """Return the first preset of the backbone that `arguments` name, and if any of the objective."""
+    """Return the first preset of the backbone, if any fits of the objective too, in `arguments`."""
     words = " ".join(arguments).replace("=", " ").split()
     given = dict(zip(words, words[1:], strict=False))
     backbone, objective = given.get("--backbone", "bert"), given.get("--objective")
