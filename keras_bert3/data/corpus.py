@@ -12,6 +12,7 @@ Three formats are read, plain or gzipped (`.gz`), in UTF-8 with or without a byt
 import glob
 import gzip
 import json
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ from keras_bert3.data.sentences import sentence_splitter
 
 DataFormat = Literal["paragraphs", "sentences", "jsonl"]
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def read_documents(
@@ -173,17 +175,22 @@ def _json_text(line: str, text_field: str, place: str) -> str:
         record = json.loads(line)
     except json.JSONDecodeError as error:
         raise ValueError(
-            f"Expected one JSON object a line. Received: {error} in {place}."
+            f"Expected one JSON object a line. Received: {error.msg} at column {error.pos + 1} "
+            f"of {place}."
         ) from error
     if not isinstance(record, dict):
         kind = type(record).__name__
         raise ValueError(f"Expected one JSON object a line. Received: a {kind} in {place}.")
-    if not isinstance(record.get(text_field), str):
-        fields = ", ".join(sorted(record)) or "no field"
+    text = record.get(text_field)
+    if not isinstance(text, str):
+        fields = ", ".join(f"{name} ({type(record[name]).__name__})" for name in sorted(record))
         raise ValueError(
-            f"Expected text in the field {text_field!r}. Received: {fields} in {place}."
+            f"Expected text in the field {text_field!r}. "
+            f"Received: {fields or 'no field'} in {place}."
         )
-    return record[text_field]
+    if _LONE_SURROGATE.search(text):
+        raise ValueError(f"Expected text without lone surrogates. Received: one in {place}.")
+    return text
 
 
 def _strip_line(line: str) -> list[str]:

@@ -102,10 +102,11 @@ def test_invalid_utf8_is_told_by_file_and_offset(tmp_path, mark):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"text": "a"', "one JSON object a line. Received: .*line 3"),
+        ('{"text": "a"', "one JSON object a line. Received: .* at column 14 of .*line 3"),
         ('["a"]', "Received: a list in .*line 3"),
-        ('{"title": "a", "id": 1}', "field 'text'. Received: id, title in .*line 3"),
-        ('{"text": null}', "field 'text'. Received: text in .*line 3"),
+        ('{"title": "a", "id": 1}', "field 'text'. Received: id .int., title .str. in .*line 3"),
+        ('{"text": null}', "field 'text'. Received: text .NoneType. in .*line 3"),
+        ('{"text": "half \\ud83d"}', "text without lone surrogates. Received: one in .*line 3"),
     ],
 )
 def test_broken_json_lines_are_told_by_file_and_line(tmp_path, line, message):
