@@ -168,6 +168,21 @@ class ReplacedTokenDetection(Task):
             twin.token_embeddings.assign_add(ops.cast(added, twin.token_embeddings.dtype))
         return twin
 
+    def compile(self, optimizer=None, loss=None, adversarial=None, **kwargs):
+        """As of `Task`.
+
+        Raises:
+            ValueError: with `adversarial`. A perturbed pass is compared with the one before it, and
+                each pass samples tokens anew: the two would not be of one text.
+        """
+        if adversarial is not None:
+            raise ValueError(
+                "Expected no `adversarial` in replaced-token detection, where every pass samples "
+                "other tokens; fine-tune `discriminator()` with it. Received: "
+                f"adversarial={adversarial!r}"
+            )
+        super().compile(optimizer, loss, **kwargs)
+
     def default_compile(self):
         """DeBERTa's optimiser; the weighted sum of both losses; accuracies."""
         losses = {

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert3 import DebertaV2Backbone, ReplacedTokenDetection, Task
+from keras_bert3 import DebertaV2Backbone, ReplacedTokenDetection, SiFT, Task
 from keras_bert3.tasks.replaced_token_detection import (
     ReplacedTokenPreprocessor,
     decoupled_step,
@@ -169,5 +169,7 @@ def test_what_cannot_be_trained_together_is_refused():
         ReplacedTokenDetection(backbone(), backbone(2, hidden_dim=8))
     with pytest.raises(ValueError, match="DeBERTa for `backbone`. Received: BertBackbone"):
         ReplacedTokenDetection(toy.backbone(), backbone(2))
+    with pytest.raises(ValueError, match=r"no `adversarial`.*Received: adversarial=.*SiFT"):
+        make().compile(adversarial=SiFT())
     with pytest.raises(ValueError, match="with 'mask_positions'"):
         make()({"token_ids": np.ones((1, 3), "int32"), "padding_mask": np.ones((1, 3))})
