@@ -8,9 +8,11 @@ is the same in every process) and, on PyTorch, whose dropout draws from one glob
 seed (`seed_torch`).
 """
 
+import collections
 import hashlib
 import math
 import re
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -45,36 +47,56 @@ class Checkpoints:
         self.folder = Path(folder)
         self.keep = keep
         self.writes = writes
+        self._writer = ThreadPoolExecutor(1)
+        self._writing: Future | None = None
 
-    def save(self, task, step: int, score: float | None = None, **notes) -> Path:
+    def save(self, task, step: int, score: float | None = None, wait=True, **notes) -> Path:
         """Write the state of a task after `step` updates; remove what is no longer kept.
 
         Args:
             task: a compiled `keras.Model`.
             step: updates taken.
             score: the lower, the better; the best checkpoint so far is kept.
+            wait: until it is on the disk. Otherwise the state is copied, training goes on, and what
+                goes wrong with the disk is raised by the next call.
             notes: what else to keep, as JSON.
         """
+        self.wait()
         best = self.best()
         if score is not None and math.isfinite(score) and (not best or score < best["score"]):
             best = {"step": step, "score": score}
         state = _state(task)
         notes = {**notes, "best": best, "backend": keras.backend.backend(), "names": list(state)}
-        arrays = {f"{i:05d}": whole_value(v) for i, v in enumerate(state.values())}
+        values = ((f"{i:05d}", whole_value(v)) for i, v in enumerate(state.values()))
         if not self.writes:
+            collections.deque(values, maxlen=0)  # the other processes need the shards of this one
             return files.path_of(self.folder, step)
-        path = files.write(self.folder, step, arrays, notes)
-        latest = files.steps(self.folder)[-self.keep :]
+        # The backends change variables in place, also under an array that shares their memory.
+        arrays = {name: np.array(value) for name, value in values}
+        self._writing = self._writer.submit(self._write, step, arrays, notes)
+        if wait:
+            self.wait()
+        return files.path_of(self.folder, step)
+
+    def _write(self, step, arrays, notes):
+        files.write(self.folder, step, arrays, notes)
+        best, latest = notes["best"], files.steps(self.folder)[-self.keep :]
         files.remove_all_but(self.folder, {*latest, best["step"] if best else step})
-        return path
+
+    def wait(self) -> None:
+        """Wait until the last checkpoint is on the disk; raise what went wrong with it."""
+        writing, self._writing = self._writing, None
+        if writing is not None:
+            writing.result()
 
     def steps(self) -> list[int]:
         """The steps of which there is a checkpoint, in order."""
+        self.wait()
         return files.steps(self.folder)
 
     def best(self) -> dict[str, Any] | None:
         """Return `{"step": ..., "score": ...}` of the best checkpoint, None where none has one."""
-        for step in reversed(files.steps(self.folder)):
+        for step in reversed(self.steps()):
             try:
                 return files.describe(files.path_of(self.folder, step))["notes"]["best"]
             except files.BrokenCheckpoint:
@@ -98,6 +120,7 @@ class Checkpoints:
             ValueError: if the checkpoint is of another model, optimiser or backend; or if there
                 are checkpoints, and none is whole.
         """
+        self.wait()
         wanted = files.steps(self.folder) if step is None else [step]
         for number in reversed(wanted):
             try:
@@ -260,7 +283,12 @@ class SaveCheckpoints(keras.callbacks.Callback):
         """Save."""
         score = (logs or {}).get(self.monitor)
         step = self.batches // self.micro_steps
-        self.checkpoints.save(self.model, step, None if score is None else float(score))
+        score = None if score is None else float(score)
+        self.checkpoints.save(self.model, step, score, wait=self.notice.arrived)
         if self.notice.arrived:
             print(f"\nSIGTERM: saved a checkpoint of step {step:,}.", flush=True)
             self.model.stop_training = True
+
+    def on_train_end(self, logs=None):
+        """Leave with the last checkpoint on the disk."""
+        self.checkpoints.wait()

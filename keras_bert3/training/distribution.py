@@ -103,7 +103,7 @@ class _Parallel(keras.distribution.ModelParallel):
         return layout
 
     def rows_of(self, path, rows):
-        """How many rows the table of `path` has in memory, some to spare where it is cut by rows."""
+        """How many rows the table of `path` has in memory, some to spare where rows are cut."""
         layout = self._layout_map.get(path)
         axis = layout.axes[0] if layout is not None else None
         mesh = self.device_mesh

@@ -1,5 +1,6 @@
 import os
 import signal
+import threading
 
 import keras
 import numpy as np
@@ -96,6 +97,31 @@ def test_a_broken_checkpoint_is_passed_over_with_a_message(tmp_path, capsys):
         checkpoints.restore(made)
 
 
+def test_training_goes_on_while_a_checkpoint_is_written_and_errors_come_next(tmp_path, monkeypatch):
+    write, go_on = files.write, threading.Event()
+
+    def slow(*arguments):
+        assert go_on.wait(30)
+        return write(*arguments)
+
+    monkeypatch.setattr(files, "write", slow)
+    made, checkpoints = model(), Checkpoints(tmp_path)
+    before = [value.copy() for value in made.get_weights()]
+    checkpoints.save(made, 1, wait=False)
+    assert not any(tmp_path.iterdir())
+    for variable in made.trainable_variables:  # what the next step would change
+        variable.assign(variable.value * 0.0)
+    go_on.set()
+    assert checkpoints.steps() == [1]
+    checkpoints.restore(made)
+    assert_equal(made.get_weights(), before)
+    monkeypatch.setattr(files, "write", lambda *arguments: 1 / 0)
+    checkpoints.save(made, 2, wait=False)
+    with pytest.raises(ZeroDivisionError):
+        checkpoints.wait()
+    assert checkpoints.steps() == [1]
+
+
 def test_without_a_checkpoint_nothing_changes(tmp_path):
     made = model()
     before = made.get_weights()
@@ -177,7 +203,7 @@ def test_each_step_has_a_torch_seed_of_its_own():
     import torch
 
     draws = []
-    for seed, step in ((1, 2), (1, 3), (2, 2), (1, 2)):
-        seed_torch(seed, step)
+    for given in ((1, 2), (1, 3), (2, 2), (1, 2, 1), (1, 2)):  # seed, step, process
+        seed_torch(*given)
         draws.append(float(torch.rand(())))
-    assert draws[0] == draws[3] and len(set(draws)) == 3
+    assert draws[0] == draws[4] and len(set(draws)) == 4
