@@ -88,7 +88,7 @@ def report(folder: Path, config: Any, splits: Any, rows: list[dict[str, Any]]) -
     main = tasks.main_metric(rows[0])
     best = max(rows, key=lambda row: row[main])
     task = load_best(folder, config)
-    results = {
+    results: dict[str, Any] = {
         "benchmark": config.benchmark,
         "metric": main,
         "best": best,

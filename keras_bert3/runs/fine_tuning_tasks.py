@@ -9,6 +9,7 @@
 | SQuAD           | `ExtractiveQA`    | (its paper has none)                                   |
 """
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -188,7 +189,7 @@ def score(benchmark: Any, examples: Examples, predicted: Predictions) -> dict[st
     return benchmark.score(examples, predicted.values, predicted.null_margins)
 
 
-def main_metric(scores: dict[str, float]) -> str:
+def main_metric(scores: Collection[str]) -> str:
     """Name the score that chooses the best run; see `MAIN_METRICS`."""
     return next(name for name in MAIN_METRICS if name in scores)
 

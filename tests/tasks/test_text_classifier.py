@@ -42,6 +42,16 @@ def test_texts_and_names_are_learned(trained):
     assert [row[0][0] for row in task.classify(toy.TEXTS[:4])] == LABELS[:4]
 
 
+def test_tf_data_is_read_on_every_backend(trained):
+    tf = pytest.importorskip("tensorflow")
+    task, _ = trained
+    numbers = [NAMES.index(label) for label in LABELS]
+    data = tf.data.Dataset.from_tensor_slices((task.preprocess(toy.TEXTS), numbers)).batch(6)
+    received = task.evaluate(data, verbose=0, return_dict=True)
+    expected = task.evaluate(toy.TEXTS, LABELS, 6, verbose=0, return_dict=True)
+    assert received == pytest.approx(expected, rel=1e-5)
+
+
 def test_the_loss_is_the_mean_of_the_formula(trained):
     task, _ = trained
     logits = task.predict(toy.TEXTS, verbose=0, batch_size=6).astype("float64")
