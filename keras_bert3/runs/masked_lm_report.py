@@ -69,7 +69,7 @@ def fill_examples(task: MaskedLM, corpus, phase: Phase, count: int = 3) -> list[
             for i in range(3, len(words) - 1)
             if words[i].isalpha() and len(words[i]) > 2 and words[i + 1][:2] != "##"
         ]
-        if len(ids) < 12 or not whole:
+        if len(ids) < 12 or not whole or words[0].startswith("##"):  # cut within a word
             continue
         place = whole[len(whole) // 2]
         text = f"{tokenizer.decode(ids[:place])} [MASK] {tokenizer.decode(ids[place + 1 :])}"
