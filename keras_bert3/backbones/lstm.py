@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_bert3.backbones.backbone import Backbone
-from keras_bert3.layers.embeddings import Embedding
+from keras_bert3.layers.embeddings import Embedding, with_dense_gradient
 from keras_bert3.layers.last_token import last_token
 from keras_bert3.training.fine_tuning import FineTuning
 from keras_bert3.training.optimizers import GPTAdam
@@ -84,8 +84,7 @@ class LSTMBackbone(Backbone):
     def call(self, inputs, layer_outputs=False, token_table=False, training=None):
         """Run the network on a batch."""
         token_ids, _, padding_mask = self.check_inputs(inputs)
-        table = ops.cast(ops.convert_to_tensor(self.token_embeddings), self.compute_dtype)
-        table = table * 1.0 if training else table  # a dense gradient, see `Embedding`
+        table = ops.cast(with_dense_gradient(self.token_embeddings), self.compute_dtype)
         embedded = ops.take(table, ops.cast(token_ids, "int32"), axis=0)
         embedded = self.input_dropout(embedded, training=training)
         real = ops.not_equal(ops.cast(padding_mask, "int32"), 0)

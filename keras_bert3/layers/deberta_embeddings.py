@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_bert3.layers import activations
-from keras_bert3.layers.embeddings import Embedding
+from keras_bert3.layers.embeddings import Embedding, with_dense_gradient
 from keras_bert3.layers.initializers import fresh
 
 
@@ -70,11 +70,11 @@ class DebertaEmbeddings(keras.layers.Layer):
 
     def call(self, token_ids, segment_ids, is_real, token_vectors=None, training=None):
         """Embed a batch."""
-        summed = self.token(token_ids, training=training)
+        summed = self.token(token_ids)
         if token_vectors is not None:
             summed += token_vectors
         if self.num_segments:
-            summed += self.segment(segment_ids, training=training)
+            summed += self.segment(segment_ids)
         normed = self.norm(summed)
         normed *= ops.cast(is_real, normed.dtype)[:, :, None]
         return self.dropout(normed, training=training)
@@ -136,8 +136,7 @@ class RelativeEmbeddings(keras.layers.Layer):
 
     def rows(self):
         """Return the rows, `[2 k, w]`, in the compute dtype."""
-        # The product makes the gradient of look-ups one dense table, as in `Embedding`.
-        rows = ops.cast(ops.convert_to_tensor(self.embeddings) * 1.0, self.compute_dtype)
+        rows = ops.cast(with_dense_gradient(self.embeddings), self.compute_dtype)
         return rows if self.layer_norm_epsilon is None else self.norm(rows)
 
     def get_config(self):

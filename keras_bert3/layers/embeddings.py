@@ -7,6 +7,16 @@ from keras import ops
 from keras_bert3.layers.initializers import fresh
 
 
+def with_dense_gradient(table):
+    """Return a table to look ids up in, whose gradient will be one dense table.
+
+    A reshape, which costs nothing, stands between look-up and weight: TensorFlow cannot hand a
+    gradient of single rows through it.
+    """
+    table = ops.convert_to_tensor(table)
+    return ops.reshape(table, table.shape)
+
+
 @keras.saving.register_keras_serializable(package="keras_bert3")
 class Embedding(keras.layers.Layer):
     """A table of vectors looked up by id.
@@ -68,11 +78,9 @@ class Embedding(keras.layers.Layer):
             return super().load_own_variables(store)
         self.embeddings.assign(np.pad(np.asarray(store["0"]), ((0, spare), (0, 0))))
 
-    def call(self, ids, training=None):
+    def call(self, ids):
         """Look `ids` up."""
-        table = ops.convert_to_tensor(self.embeddings)
-        if training and keras.backend.backend() == "tensorflow":
-            table = table * 1.0  # a dense operation between look-up and weight: see the class
+        table = with_dense_gradient(self.embeddings)
         return ops.cast(ops.take(table, ops.cast(ids, "int32"), axis=0), self.compute_dtype)
 
     def compute_output_shape(self, ids_shape):
@@ -204,8 +212,7 @@ class BertEmbeddings(keras.layers.Layer):
 
     def call(self, token_ids, segment_ids, training=None):
         """Embed a batch."""
-        tokens = self.token(token_ids, training=training)
-        segments = self.segment(segment_ids, training=training)
+        tokens, segments = self.token(token_ids), self.segment(segment_ids)
         summed = tokens + segments + self.position(tokens)
         return self.dropout(self.norm(summed), training=training)
 

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_bert3.layers.embeddings import Embedding
+from keras_bert3.layers.embeddings import Embedding, with_dense_gradient
 
 DROPOUT_PLACES = ("matrix", "sum")
 
@@ -87,18 +87,17 @@ class GPTEmbeddings(keras.layers.Layer):
 
     def tables(self, training=None):
         """Return the token table `[v, w]` and the position table as this step shall see them."""
-        tables = (self._table(layer, training) for layer in (self.token, self.position))
+        tables = (self._table(layer) for layer in (self.token, self.position))
         if self.dropout_place == "sum":
             return tuple(tables)
         return tuple(self.dropout(table, training=training) for table in tables)
 
-    def _table(self, layer, training):
-        """A table in the compute dtype; in training its gradient is dense, see `Embedding`."""
-        table = ops.convert_to_tensor(layer.embeddings)
+    def _table(self, layer):
+        """A table in the compute dtype."""
+        table = with_dense_gradient(layer.embeddings)
         if table.shape[0] > layer.input_dim:  # rows to spare
             table = table[: layer.input_dim]
-        table = ops.cast(table, self.compute_dtype)
-        return table * 1.0 if training else table
+        return ops.cast(table, self.compute_dtype)
 
     def call(self, token_ids, position_ids, tables=None, training=None):
         """Embed a batch."""

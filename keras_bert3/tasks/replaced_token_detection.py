@@ -143,7 +143,7 @@ class ReplacedTokenDetection(Task):
         given = {
             **inputs,
             "token_ids": ids,
-            "token_vectors": self._generator_vectors(ids, training),
+            "token_vectors": self._generator_vectors(ids),
         }
         hidden = self.backbone(given, training=training)["sequence_output"]
         return {
@@ -152,11 +152,11 @@ class ReplacedTokenDetection(Task):
             "replaced": self.replaced_token_head(hidden),
         }
 
-    def _generator_vectors(self, ids, training):
+    def _generator_vectors(self, ids):
         """What the generator's table adds to the discriminator's: `[b, q, w]` or None."""
         if self.sharing == "separate":
             return None
-        vectors = self.generator.backbone.embeddings.token(ids, training=training)
+        vectors = self.generator.backbone.embeddings.token(ids)
         return vectors if self.sharing == "shared" else ops.stop_gradient(vectors)
 
     def discriminator(self):
