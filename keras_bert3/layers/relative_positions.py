@@ -102,8 +102,8 @@ def relative_blocks(vectors, rows, length):
     """As `relative_scores`, with the vectors in n blocks of B and the axes as they are computed.
 
     Vectors are taken `BLOCK` at a time where their number is a multiple of it: a block of B needs
-    B + k of the q + k distances. In this order of axes a product of matrices needs no copy of
-    scores afterwards, and `skew` none either where a backend has views.
+    B + k of the q + k distances. Heads and blocks come first and stay there: only vectors are
+    transposed, and scores, of which there are many more, are not.
 
     Returns:
         `[h, n, b, B, k]`.
@@ -113,8 +113,11 @@ def relative_blocks(vectors, rows, length):
     block, blocks = (BLOCK, places // BLOCK) if is_even else (places, 1)
     ends = [places - n * block for n in range(blocks)]
     parts = ops.stack([rows[end - block : end + length] for end in ends])
+    parts = ops.reshape(ops.transpose(parts, (2, 0, 3, 1)), (heads * blocks, width, -1))
     vectors = ops.reshape(vectors, (-1, blocks, block, heads, width))
-    return skew(ops.einsum("bnqhd,nrhd->hnbqr", vectors, parts), length)
+    vectors = ops.reshape(ops.transpose(vectors, (3, 1, 0, 2, 4)), (heads * blocks, -1, width))
+    scores = ops.reshape(ops.matmul(vectors, parts), (heads, blocks, -1, block, block + length))
+    return skew(scores, length)
 
 
 def add_to_queries(scores, blocks):
@@ -136,9 +139,9 @@ def _add(scores, parts):
 def skew(scores, length):
     """Shift row i to the left by q - 1 - i, all rows at once: `out[i, j] = in[i, q - 1 - i + j]`.
 
-    Of the flat array a row of W = q + k entries long, entry (i, q - 1 - i + j) stands at
-    q - 1 + i (W - 1) + j: drop the first q - 1 entries, and rows of W - 1 entries begin at the
-    wanted places.
+    Of the flat array of rows of W = q + k entries, entry (i, q - 1 - i + j) stands at
+    i (W - 1) + q - 1 + j: without its last q entries it is an array of rows of W - 1, of which the
+    first q - 1 entries go.
 
     Args:
         scores: `[h, n, b, q, q + k]`, a column for each distance from q - 1 down to -k.
@@ -149,8 +152,16 @@ def skew(scores, length):
     """
     heads, blocks, _, queries, columns = ops.shape(scores)
     flat = ops.reshape(scores, (heads, blocks, -1, queries * columns))
-    flat = flat[..., queries - 1 : queries - 1 + queries * (columns - 1)]
-    return ops.reshape(flat, (heads, blocks, -1, queries, columns - 1))[..., :length]
+    flat, _ = _split(flat, queries * (columns - 1))
+    shifted = ops.reshape(flat, (heads, blocks, -1, queries, columns - 1))
+    return _split(shifted, queries - 1)[1]
+
+
+def _split(x, place):
+    """Cut the last axis in two; where sizes are known, gradients are put together in one piece."""
+    if isinstance(place, int) and isinstance(x.shape[-1], int):
+        return ops.split(x, [place], axis=-1)
+    return x[..., :place], x[..., place:]
 
 
 def windows(scores, starts, length):
