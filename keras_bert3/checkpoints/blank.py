@@ -8,6 +8,7 @@ none is drawn after all.
 
 import concurrent.futures
 import contextlib
+import importlib
 import os
 from collections.abc import Callable, Iterator
 
@@ -24,14 +25,24 @@ def blank(construct: Callable) -> Iterator:
     Args:
         construct: a function without arguments that returns a built layer.
     """
-    with without_values():
-        layer = construct()
     try:
+        with without_values():
+            layer = construct()
         yield layer
+        settle(layer)
     except BaseException:
-        settle(layer, keras.initializers.Zeros())  # nobody will see it: no need to draw
+        _forget_what_waits()
         raise
-    settle(layer)
+
+
+def _forget_what_waits() -> None:
+    """Leave the weights of a model that nobody will see without values.
+
+    Keras would go on trying to draw them whenever a scope ends, and would fail each time on those
+    that have a value: no model could be loaded any more.
+    """
+    state = importlib.import_module("keras.src.backend.common.global_state")
+    state.set_global_attribute("uninitialized_variables", [])
 
 
 def without_values() -> keras.StatelessScope:

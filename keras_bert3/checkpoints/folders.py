@@ -7,7 +7,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-_MARKS = ("config.json", "bert_config.json", "params_shapes.json")
+_MARKS = ("bert_config.json", "params_shapes.json")
+"""Files that no other folder than a checkpoint has."""
+_ENTRIES = ("format", "registered_name", "model_type", "num_hidden_layers")
+"""Entries of which the config.json of every checkpoint has one."""
 
 
 @contextlib.contextmanager
@@ -51,11 +54,19 @@ def _check_target(target: Path, overwrite: bool) -> None:
             "Expected an empty or new folder, or overwrite=True. "
             f"Received: '{target}', which holds files"
         )
-    if not any((target / mark).is_file() for mark in _MARKS):
+    if not _is_checkpoint(target):
         raise ValueError(
-            f"Expected a checkpoint to overwrite, with {' or '.join(_MARKS)} in it. "
-            f"Received: '{target}', which has neither"
+            f"Expected a checkpoint to overwrite, with {' or '.join(_MARKS)} or a model's "
+            f"config.json in it. Received: '{target}', which has none"
         )
+
+
+def _is_checkpoint(folder: Path) -> bool:
+    """Whether everything in a folder may go: a run's has a config.json too, and is precious."""
+    if any((folder / mark).is_file() for mark in _MARKS):
+        return True
+    config = folder / "config.json"
+    return config.is_file() and any(entry in read_json(config) for entry in _ENTRIES)
 
 
 def read_json(path: Path) -> dict:

@@ -8,8 +8,9 @@ HUGGING_FACE = "hf://"
 KAGGLE = "kaggle://"
 # Never the same weights twice: pickled ones and other frameworks' stay where they are, unless there
 # is nothing else.
-_WANTED = ["*.json", "*.txt", "*.safetensors"]
-_PICKLED = ["*.json", "*.txt", "pytorch_model*.bin"]
+_WITHOUT_WEIGHTS = ["*.json", "*.txt", "spm.model", "bpe_encoder.bin"]
+_WANTED = [*_WITHOUT_WEIGHTS, "*.safetensors", "*.weights.h5"]
+_PICKLED = [*_WITHOUT_WEIGHTS, "pytorch_model.bin", "pytorch_model-*.bin"]
 
 
 def local_folder(preset: str | os.PathLike) -> Path:
@@ -37,7 +38,7 @@ def _from_hugging_face(handle: str) -> Path:
     arguments = {"repo_id": name, "revision": revision or None}
     try:
         folder = Path(hub.snapshot_download(**arguments, allow_patterns=_WANTED))
-        if not any(folder.glob("*.safetensors")):
+        if not any(any(folder.glob(weights)) for weights in ("*.safetensors", "*.weights.h5")):
             folder = Path(hub.snapshot_download(**arguments, allow_patterns=_PICKLED))
         return folder
     except Exception as error:  # the client's and its transport's errors have no common base

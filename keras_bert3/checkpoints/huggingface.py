@@ -40,6 +40,8 @@ _FAMILY_OF = {
     "DebertaBackbone": huggingface_deberta.V1,
     "DebertaV2Backbone": huggingface_deberta.V2,
 }
+DTYPES = ("float32", "float16", "bfloat16")
+"""Of the tensors that can be written."""
 _OLD_NAMES = {".LayerNorm.gamma": ".LayerNorm.weight", ".LayerNorm.beta": ".LayerNorm.bias"}
 
 
@@ -130,12 +132,14 @@ def save_huggingface(
         tokenizer: to go with a backbone; a task brings its own.
 
     Raises:
-        ValueError: if transformers has no such model, or `folder` holds files.
+        ValueError: if transformers has no such model, `dtype` is another, or `folder` holds files.
 
     Example:
         >>> save_huggingface(MaskedLM(backbone), "my-bert")
         >>> transformers.BertForPreTraining.from_pretrained("my-bert")
     """
+    if dtype not in DTYPES:
+        raise ValueError(f"Expected dtype among {', '.join(DTYPES)}. Received: dtype={dtype!r}")
     backbone, heads, tokenizer = parts_of(model, tokenizer)
     name = next((c.__name__ for c in type(backbone).__mro__ if c.__name__ in _FAMILY_OF), None)
     if name is None:

@@ -274,6 +274,7 @@ def _check_variant(config: dict, file: str, is_v1: bool) -> None:
         "position_biased_input": (False, True),
         "talking_head": (False, False),
         "embedding_size": (config.get("hidden_size"), config.get("hidden_size")),
+        "pooler_hidden_act": ("gelu", "gelu"),
     }
     if not is_v1:
         wanted |= {

@@ -33,6 +33,14 @@ DROPOUT = None
 # Their "gelu" is the tanh formula here, unlike in their BERT.
 ACTIVATIONS = {"gelu": "gelu_tanh", "relu": "relu", "silu": "silu", "swish": "silu"}
 
+# How their multiple-choice head reads a sequence: the last token, a matrix, nothing else.
+_SUMMARY = {
+    "summary_type": "cls_index",
+    "summary_use_proj": True,
+    "summary_activation": None,
+    "summary_proj_to_labels": True,
+}
+
 # Ours, theirs, and their default where config.json leaves the entry out.
 _CONFIG = (
     ("vocabulary_size", "vocab_size", 40478),
@@ -122,7 +130,8 @@ def describe(config: dict, file: str) -> Description:
     """Translate their config.json.
 
     Raises:
-        ValueError: for an activation we do not know, or a dropout we have no place for.
+        ValueError: for an activation we do not know, a dropout we have no place for, or a head that
+            reads a sequence in another way.
     """
     activation = config.get("afn", "gelu")
     if str(activation) not in ACTIVATIONS:
@@ -137,6 +146,9 @@ def describe(config: dict, file: str) -> Description:
     backbone = {ours: config.get(theirs, default) for ours, theirs, default in _CONFIG}
     architecture = (config.get("architectures") or [""])[0]
     task_class, task_config, more_heads = _TASKS.get(architecture, (None, {}, ()))
+    for name, value in _SUMMARY.items() if more_heads else ():
+        if config.get(name, value) != value:
+            raise ValueError(f"Expected {name}={value!r} in {file}. Received: {config[name]!r}")
     return Description(
         backbone_class="GPTBackbone",
         backbone_config={

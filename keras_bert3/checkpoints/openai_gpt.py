@@ -172,7 +172,7 @@ def _reader(folder: Path, shapes: dict[str, list[int]]) -> Callable[[str], np.nd
 def _open(file: Path) -> np.ndarray:
     try:
         values = np.load(file, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+    except Exception as error:  # NumPy lets its parsers' errors through, of many kinds
         raise ValueError(f"Expected an array in '{file}'. Received: {error}") from error
     if values.ndim != 1:
         raise ValueError(f"Expected one axis in '{file}'. Received: shape {values.shape}")

@@ -8,6 +8,7 @@ import inspect
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from types import ModuleType
 
 import keras_bert3
 from keras_bert3.backbones.backbone import Backbone
@@ -46,9 +47,7 @@ def read_backbone(folder: str | os.PathLike, cls: type, **overrides) -> tuple:
         ValueError: if the folder holds no such backbone, or a file is missing, broken or of other
             shapes.
     """
-    folder = local_folder(folder)
-    reader = reader_of(folder)
-    description = reader.describe(folder)
+    folder, reader, description = _described(folder)
     construct = _constructor(description, cls, overrides, folder)
     if stored := _stored_length(description, overrides):
         whole, report = read_backbone(folder, cls, **{**overrides, _LENGTH: stored})
@@ -56,6 +55,18 @@ def read_backbone(folder: str | os.PathLike, cls: type, **overrides) -> tuple:
             return backbone, _cut(whole, backbone, report)
     with blank(construct) as backbone:
         return backbone, reader.load_weights(folder, backbone, {})
+
+
+def _described(name: str | os.PathLike) -> tuple[Path, ModuleType, Description]:
+    """Return the folder a name stands for, the module that reads it, and what it says it holds."""
+    folder = local_folder(name)
+    reader = reader_of(folder)
+    try:
+        return folder, reader, reader.describe(folder)
+    except (AttributeError, IndexError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"Expected the configuration of a model in '{folder}'. Received: {error!r}"
+        ) from error
 
 
 def _stored_length(description: Description, overrides: dict) -> int | None:
@@ -95,9 +106,7 @@ def read_task(
     Raises:
         ValueError: if a head has no weights and is not in `new_heads`, or as `read_backbone`.
     """
-    folder = local_folder(folder)
-    reader = reader_of(folder)
-    description = reader.describe(folder)
+    folder, reader, description = _described(folder)
     task_class, stored = _task_class(description, cls, folder)
     config = task_class.loaded_config(stored, _taken_by(task_class, overrides), new_heads)
     for_backbone, for_preprocessor = _divide_overrides(
@@ -160,15 +169,13 @@ def _divide_overrides(overrides: dict, backbone_class: type, preprocessor_class:
 
 def read_tokenizer(folder: str | os.PathLike):
     """Load the tokenizer of a checkpoint of any known layout, or None where it has none."""
-    folder = local_folder(folder)
-    reader = reader_of(folder)
-    return reader.load_tokenizer(folder, reader.describe(folder))
+    folder, reader, description = _described(folder)
+    return reader.load_tokenizer(folder, description)
 
 
 def task_name(folder: str | os.PathLike) -> str | None:
     """Return the name of the task a checkpoint is of, or None for a backbone alone."""
-    folder = local_folder(folder)
-    return reader_of(folder).describe(folder).task_class
+    return _described(folder)[2].task_class
 
 
 def save_backbone(backbone, folder: str | os.PathLike, overwrite: bool = False, tokenizer=None):
@@ -195,7 +202,17 @@ def _constructor(description: Description, cls: type, overrides: dict, folder: P
         )
     config = {**description.backbone_config, **overrides}
     check_sizes(config, folder)
-    return lambda: found(**config)
+
+    def construct():
+        try:
+            return found(**config)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"Expected settings of which a `{found.__name__}` can be made in '{folder}'. "
+                f"Received: {' '.join(str(error).split())}"
+            ) from error
+
+    return construct
 
 
 def _taken_by(cls: type, overrides: dict) -> dict:

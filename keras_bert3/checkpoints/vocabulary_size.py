@@ -19,11 +19,13 @@ def resize_vocabulary(model, vocabulary_size: int, multiple_of: int = 1) -> tupl
         The copy, and a `LoadReport` whose `reshaped` names what has grown.
 
     Raises:
-        ValueError: if the vocabulary would shrink.
+        ValueError: if the vocabulary would shrink, or `multiple_of` is below 1.
 
     Example:
         >>> larger, report = resize_vocabulary(task, 30522 + 3, multiple_of=8)
     """
+    if multiple_of < 1:
+        raise ValueError(f"Expected multiple_of of at least 1. Received: multiple_of={multiple_of}")
     backbone = getattr(model, "backbone", model)
     size = -(-vocabulary_size // multiple_of) * multiple_of
     if size < backbone.vocabulary_size:

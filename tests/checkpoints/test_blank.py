@@ -54,9 +54,38 @@ def test_what_is_given_is_trained_without_touching_its_source():
 def test_an_error_leaves_nothing_behind_and_draws_nothing():
     with pytest.raises(KeyError), blank(construct) as backbone:
         raise KeyError
-    assert not to_numpy(backbone.token_embeddings).any()
+    assert is_blank(backbone.token_embeddings)
+    with keras.StatelessScope():
+        pass
+    assert is_blank(backbone.token_embeddings)
     usual = construct()
     assert to_numpy(usual.token_embeddings).std() > 0.01
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_an_error_halfway_spoils_no_later_model(error):
+    def fail(shape, dtype=None):
+        raise error
+
+    with pytest.raises(error), blank(construct) as backbone:
+        backbone.embeddings.norm.gamma._initializer = fail
+    with blank(construct) as usual:
+        pass
+    assert to_numpy(usual.token_embeddings).std() > 0.01
+
+
+def test_an_error_of_the_constructor_leaves_nothing_behind():
+    made = []
+
+    def construct_in_part():
+        made.append(construct())
+        raise TypeError
+
+    with pytest.raises(TypeError), blank(construct_in_part):
+        pass
+    with blank(construct):
+        pass
+    assert is_blank(made[0].token_embeddings)
 
 
 def test_weights_can_be_settled_before_the_end():

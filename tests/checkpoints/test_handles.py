@@ -45,11 +45,21 @@ def test_hugging_face(tmp_path, monkeypatch):
     assert not (tmp_path / "snapshot1" / "pytorch_model.bin").exists()
 
 
-def test_pickled_weights_are_fetched_where_there_is_nothing_else(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("needed", "others"),
+    [
+        # microsoft/deberta-v3-base, microsoft/deberta-base, a preset of ours or of KerasHub's
+        (["pytorch_model.bin", "spm.model"], ["pytorch_model.generator.bin", "tf_model.h5"]),
+        (["pytorch_model.bin", "bpe_encoder.bin"], ["rust_model.ot"]),
+        (["model.weights.h5", "vocab.txt"], ["pytorch_model.bin"]),
+    ],
+)
+def test_what_there_is_nothing_else_for_is_fetched(tmp_path, monkeypatch, needed, others):
     (tmp_path / "hf").mkdir()
-    (tmp_path / "hf" / "pytorch_model.bin").write_bytes(b"needed")
+    for name in (*needed, *others):
+        (tmp_path / "hf" / name).write_bytes(b"x")
     hugging_face(monkeypatch, tmp_path / "hf")
-    assert (local_folder("hf://me/mine") / "pytorch_model.bin").exists()
+    assert sorted(path.name for path in local_folder("hf://me/mine").iterdir()) == sorted(needed)
 
 
 def test_an_unknown_name_lists_what_is_there(tmp_path, monkeypatch):

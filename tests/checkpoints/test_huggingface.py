@@ -246,6 +246,10 @@ def test_a_tensor_of_another_shape_is_named(folder):
         ({"position_embedding_type": "relative_key"}, "Expected position_embedding_type"),
         ({"is_decoder": True}, "Expected is_decoder=False"),
         ({"model_type": "roberta"}, "Expected model_type among.*'roberta'"),
+        ({"model_type": ["bert"]}, "configuration of a model in '.*hf'.*unhashable"),
+        ({"architectures": 3}, "configuration of a model in '.*hf'"),
+        ({"num_attention_heads": 3}, "`BertBackbone` can be made in '.*hf'.*num_heads=3"),
+        ({"hidden_dropout_prob": "much"}, "`BertBackbone` can be made in '.*hf'"),
     ],
 )
 def test_what_we_cannot_compute_is_refused(folder, entries, message):
@@ -270,6 +274,11 @@ def test_what_is_written_names_its_activation(tmp_path):
     with pytest.raises(ValueError, match="Expected an activation among.*'elu'"):
         save_huggingface(backbone(activation="elu"), tmp_path / "elu")
     assert not (tmp_path / "elu").exists()
+
+
+def test_other_dtypes_are_not_written(tmp_path):
+    with pytest.raises(ValueError, match="Expected dtype among float32.*'int8'"):
+        save_huggingface(backbone(), tmp_path / "hf", dtype="int8")
 
 
 def test_a_masked_lm_alone_is_written_without_pooler(tmp_path):

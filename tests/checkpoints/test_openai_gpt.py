@@ -75,7 +75,11 @@ def test_broken_folders_are_named(tmp_path):
     write(tmp_path / "short", num_files=11)
     with pytest.raises(ValueError, match="Expected .* values in params_.*Received"):
         preset.load_backbone(tmp_path / "short", GPTBackbone)
-    (tmp_path / "short" / "params_3.npy").unlink()
+    file = tmp_path / "short" / "params_3.npy"
+    file.write_bytes(file.read_bytes().replace(b"{", b"("))
+    with pytest.raises(ValueError, match=r"Expected an array in '.*params_3.npy'"):
+        preset.load_backbone(tmp_path / "short", GPTBackbone)
+    file.unlink()
     with pytest.raises(ValueError, match=r"Expected an array in '.*params_3.npy'"):
         preset.load_backbone(tmp_path / "short", GPTBackbone)
     for text, message in (

@@ -41,3 +41,5 @@ def test_a_backbone_alone_and_multiples():
 def test_a_vocabulary_does_not_shrink():
     with pytest.raises(ValueError, match="at least 24.*Received: vocabulary_size=20"):
         resize_vocabulary(backbone(), 20)
+    with pytest.raises(ValueError, match="at least 1. Received: multiple_of=0"):
+        resize_vocabulary(backbone(), 24, multiple_of=0)

@@ -170,6 +170,7 @@ def test_C9_the_other_layout_is_refused(tmp_path):
         ("v1", {"position_biased_input": True}, "position_biased_input=False"),
         ("v1", {"pos_att_type": "c2p|p2p"}, "Expected `terms` among"),
         ("v1", {"relative_attention": False}, "relative_attention=True"),
+        ("v1", {"pooler_hidden_act": "tanh"}, "pooler_hidden_act='gelu'"),
         ("v3", {"share_att_key": False}, "share_att_key=True"),
         ("v3", {"norm_rel_ebd": "none"}, "norm_rel_ebd='layer_norm'"),
         ("v3", {"hidden_act": "mish"}, "Expected hidden_act among"),

@@ -127,6 +127,15 @@ def test_what_transformers_has_no_class_for_is_refused(tmp_path):
     assert not (tmp_path / "ours").exists()
 
 
+def test_a_head_that_reads_otherwise_is_refused(tmp_path):
+    config = transformers.OpenAIGPTConfig(
+        **GPT, summary_activation="tanh", architectures=["OpenAIGPTDoubleHeadsModel"]
+    )
+    config.save_pretrained(tmp_path / "hf")
+    with pytest.raises(ValueError, match="Expected summary_activation=None.*'tanh'"):
+        Task.from_preset(tmp_path / "hf")
+
+
 def test_a_classifier_with_a_bias_that_transformers_has_no_place_for_is_refused(tmp_path):
     theirs("OpenAIGPT", "LMHeadModel").save_pretrained(tmp_path / "hf")
     task = TextClassifier.from_preset(tmp_path / "hf", num_classes=2, preprocessor=None)
