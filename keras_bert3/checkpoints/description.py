@@ -34,6 +34,7 @@ _SIZES = (
     *("vocabulary_size", "num_layers", "num_heads", "hidden_dim", "intermediate_dim"),
     "max_sequence_length",
 )
+_AMOUNTS = ("layer_norm_epsilon", "initializer_range")
 
 
 def check_sizes(config: dict, source) -> None:
@@ -44,7 +45,7 @@ def check_sizes(config: dict, source) -> None:
         source: where they come from, for the error.
 
     Raises:
-        ValueError: naming the first that is no whole number above 0.
+        ValueError: naming the first that is no whole number above 0, or no number where one is due.
     """
     for name in _SIZES:
         size = config.get(name, 1)
@@ -52,4 +53,11 @@ def check_sizes(config: dict, source) -> None:
             raise ValueError(
                 f"Expected a whole number above 0 as {name} of the model in '{source}'. "
                 f"Received: {size!r}"
+            )
+    for name in _AMOUNTS:
+        amount = config.get(name, 1.0)
+        if not isinstance(amount, numbers.Real) or isinstance(amount, bool) or not amount >= 0:
+            raise ValueError(
+                f"Expected a number not below 0 as {name} of the model in '{source}'. "
+                f"Received: {amount!r}"
             )

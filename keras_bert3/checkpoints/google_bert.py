@@ -19,6 +19,7 @@ from keras_bert3.checkpoints.mapping import Rule, for_layers, rename, transpose
 from keras_bert3.checkpoints.parts import parts_of
 from keras_bert3.checkpoints.report import LoadReport
 from keras_bert3.checkpoints.variables import check_complete, variables_by_path
+from keras_bert3.tokenizers import word_piece
 from keras_bert3.tokenizers.word_piece import WordPieceTokenizer
 
 CONFIG_FILE = "bert_config.json"
@@ -120,12 +121,15 @@ def _task(folder: Path) -> dict:
 def load_tokenizer(folder: Path, description: Description) -> WordPieceTokenizer | None:
     """Load vocab.txt, or None where there is none.
 
-    No file says whether text is folded to lower case, but capitals do: a vocabulary that has them
-    outside of its special tokens was made for text that is not folded.
+    Folders of ours say in tokenizer_config.json whether text is folded to lower case. No file of
+    theirs does, but capitals do: a vocabulary that has them outside of its special tokens was made
+    for text that is not folded.
     """
     file = folder / "vocab.txt"
     if not file.is_file():
         return None
+    if (folder / word_piece.CONFIG_FILE).is_file():
+        return WordPieceTokenizer.load(folder)
     tokens = WordPieceTokenizer(file, lowercase=False).vocabulary
     cased = any(token != token.lower() for token in tokens if not token.startswith("["))
     return WordPieceTokenizer(file, lowercase=not cased)

@@ -47,6 +47,7 @@ def load_word_piece(folder: Path) -> WordPieceTokenizer | None:
         )
     word_length = model.get("max_input_chars_per_word", WORD_LENGTH)
     settings["max_word_length"] = config.get("max_word_length", word_length)
+    settings["special_tokens_in_text"] = config.get("special_tokens_in_text", False)
     return WordPieceTokenizer(vocabulary, **settings)
 
 

@@ -25,6 +25,14 @@ def test_sizes_are_whole_numbers(size):
             check_sizes({**SIZES, name: size}, "there")
 
 
+@pytest.mark.parametrize("amount", [None, "1e-12", -1e-12, float("nan"), True, [1.0]])
+def test_amounts_are_numbers(amount):
+    check_sizes({"layer_norm_epsilon": 0, "initializer_range": np.float32(0.02)}, "there")
+    for name in ("layer_norm_epsilon", "initializer_range"):
+        with pytest.raises(ValueError, match=f"not below 0 as {name} .* 'there'. Received: "):
+            check_sizes({**SIZES, name: amount}, "there")
+
+
 def test_a_file_and_an_override_are_checked_alike(tmp_path):
     save_huggingface(backbone(), tmp_path / "a")
     with pytest.raises(ValueError, match="above 0 as max_sequence_length .*/a'. Received: 0"):

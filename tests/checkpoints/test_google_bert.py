@@ -115,7 +115,7 @@ def test_C8_optimizer_slots_are_ignored_and_reported(tmp_path):
 
 
 def test_written_and_read_again(tmp_path):
-    saved = masked_lm(tokenizer=tokenizer())
+    saved = masked_lm(tokenizer=tokenizer(lowercase=False))
     save_google_bert(saved, tmp_path / "g")
     shapes = dict(tensorflow.train.list_variables(str(tmp_path / "g" / "bert_model.ckpt")))
     assert {name: tuple(shape) for name, shape in shapes.items()} == SHAPES
@@ -123,6 +123,7 @@ def test_written_and_read_again(tmp_path):
     loaded = MaskedLM.from_preset(tmp_path / "g")
     assert_same_weights(saved, loaded)
     assert loaded.preprocessor.tokenizer.vocabulary == VOCABULARY
+    assert loaded.preprocessor.tokenizer.lowercase is False
 
 
 def test_capitals_tell_a_cased_vocabulary(tmp_path):

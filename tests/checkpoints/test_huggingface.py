@@ -15,7 +15,8 @@ FILE = "model.safetensors"
 @pytest.fixture
 def folder(tmp_path):
     """The folder of a whole pretraining model, with its tokenizer."""
-    save_huggingface(masked_lm(tokenizer=tokenizer(lowercase=False)), tmp_path / "hf")
+    settings = {"lowercase": False, "special_tokens_in_text": True}
+    save_huggingface(masked_lm(tokenizer=tokenizer(**settings)), tmp_path / "hf")
     return tmp_path / "hf"
 
 
@@ -49,6 +50,7 @@ def test_round_trip_is_bit_equal(folder):
     assert not (report.newly_initialised or report.unexpected or report.ignored)
     settings = task.preprocessor.tokenizer.get_config()
     assert settings["vocabulary"] == VOCABULARY and settings["lowercase"] is False
+    assert settings["special_tokens_in_text"] is True
 
 
 def test_C1_old_names_of_layer_normalisation(folder):
