@@ -244,6 +244,8 @@ class Task(keras.Model):
             check_range("token_ids", x["token_ids"], self.backbone.vocabulary_size)
             if "segment_ids" in x and self.backbone.num_segments:
                 check_range("segment_ids", x["segment_ids"], self.backbone.num_segments)
+            if "mask_positions" in x:
+                check_range("mask_positions", x["mask_positions"], x["token_ids"].shape[1])
 
     def get_config(self):
         """The constructor's arguments; the preprocessor is kept by presets, not here."""

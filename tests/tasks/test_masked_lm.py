@@ -155,6 +155,13 @@ def test_fill_mask_without_a_mask_is_refused():
         toy.masked_lm().fill_mask("the cat")
 
 
+def test_positions_beyond_the_sequence_are_refused():
+    x, _, _ = toy.batch(length=12)
+    x["mask_positions"][1, 0] = 12
+    with pytest.raises(ValueError, match=r"`mask_positions` in the range \[0, 12\). Received: 12"):
+        make().predict(x, verbose=0)
+
+
 def test_next_sentence_needs_labels_for_pairs():
     task = toy.masked_lm(next_sentence=True)
     with pytest.raises(ValueError, match="next_sentence=False. Received: y=None"):
