@@ -75,6 +75,8 @@ def test_M1_a_fully_masked_row_is_finite_and_does_not_touch_the_others(dtype):
     call = compiled(layer)
     masked, real = (to_numpy(call(hidden, attention_mask=m)) for m in (mask, np.ones_like(mask)))
     assert np.isfinite(masked).all()
+    bias = to_numpy(layer.output_projection.bias)
+    np.testing.assert_array_equal(masked[1], np.broadcast_to(bias, (3, 16)))
     np.testing.assert_allclose(masked[:1], real[:1], atol=1e-6 if dtype == "float32" else 1e-2)
     found = gradients(layer, lambda: square_error(layer(hidden, attention_mask=mask), 0.0))
     assert all(np.isfinite(gradient).all() for gradient in found)
