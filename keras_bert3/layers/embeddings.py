@@ -136,7 +136,8 @@ class PositionEmbedding(keras.layers.Layer):
                 f"Expected a sequence of at most {self.max_sequence_length} tokens, the size of "
                 f"the position table. Received: sequence length {length}"
             )
-        return ops.convert_to_tensor(self.embeddings)[None, : ops.shape(hidden)[1]]
+        table = ops.convert_to_tensor(self.embeddings)
+        return ops.expand_dims(table[: ops.shape(hidden)[1]], 0)
 
     def compute_output_shape(self, hidden_shape):
         """`[1, q, w]`."""

@@ -26,9 +26,9 @@ def attention_mask(mask):
     if keras.backend.standardize_dtype(mask.dtype) != "bool":
         mask = ops.not_equal(mask, 0)
     if len(mask.shape) == 2:
-        return mask[:, None, None, :]
+        return ops.expand_dims(mask, (1, 2))
     if len(mask.shape) == 3:
-        return mask[:, None, :, :]
+        return ops.expand_dims(mask, 1)
     return mask
 
 

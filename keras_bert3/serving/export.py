@@ -74,8 +74,8 @@ def _check_directory(directory: Path) -> None:
         )
 
 
-def _write_job(task, folder: Path, settings: dict[str, Any]) -> None:
-    """Save the task, and its answers in float32 to a few rows."""
+def _write_job(task, folder: Path, settings: dict[str, Any]):
+    """Save the task, and its answers in float32 to a few rows; return it in float32."""
     task.save_to_preset(folder / "preset")
     policy = task.backbone.dtype_policy.name
     job = {
@@ -91,6 +91,7 @@ def _write_job(task, folder: Path, settings: dict[str, Any]) -> None:
     arrays |= {f"out_{i}": keras.ops.convert_to_numpy(value) for i, value in enumerate(outputs)}
     np.savez(folder / "probe.npz", allow_pickle=False, **arrays)
     (folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
+    return reference
 
 
 def _in_float32(task, preset: Path):

@@ -3,7 +3,8 @@
     KERAS_BACKEND=tensorflow python -m keras_bert3.serving.worker FOLDER
 
 `FOLDER` holds `job.json`, the task in `preset/` and, in `probe.npz`, inputs with the outputs that
-the backend which trained it gives for them. The result is written to `FOLDER/version`.
+the backend which trained it gives for them. The result is written to `FOLDER/version`; for a job
+that names a `format`, see `portable`.
 """
 
 import json
@@ -31,11 +32,13 @@ def run(folder: Path) -> dict[str, Any]:
     """
     import keras
 
+    from keras_bert3.serving import portable
+
     job = json.loads((folder / "job.json").read_text(encoding="utf-8"))
     policy = keras.config.dtype_policy()
     keras.config.set_dtype_policy("float32")
     try:
-        return _export(folder, job)
+        return (portable.write if "format" in job else _export)(folder, job)
     finally:
         keras.config.set_dtype_policy(policy)
 
@@ -46,12 +49,13 @@ def _export(folder: Path, job: dict[str, Any]) -> dict[str, Any]:
     tf = tensorflow()
 
     from keras_bert3.checkpoints import preset
-    from keras_bert3.serving import beside
+    from keras_bert3.serving import beside, dense
     from keras_bert3.serving.operations import check_operations, operations_of
     from keras_bert3.serving.signatures import Signatures
     from keras_bert3.tasks.task import Task
 
     task, _ = preset.read_task(folder / "preset", Task)
+    dense.prepare(task)
     made = Signatures(task, job["pair"])
     difference = check(made, folder / "probe.npz")
     functions = made.functions()

@@ -103,13 +103,15 @@ def test_V1_V2_V3_V16_operations_are_cores_without_xla(exported):
         check_operations(["XlaCallModule", "TFText>RoundRobinTrim", "MatMul"])
 
 
-def test_V12_nothing_is_bound_to_the_machine_that_exported(exported):
+def test_V12_V16_nothing_is_bound_to_the_machine_that_exported_or_to_xla(exported):
     from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
 
     graph = SavedModel.FromString((exported[1] / "1" / "saved_model.pb").read_bytes())
     graph = graph.meta_graphs[0].graph_def
     nodes = [*graph.node, *(node for f in graph.library.function for node in f.node_def)]
     assert len(nodes) > 100
+    # how `jit_compile=True` is written down
+    assert not any(part.attr["_XlaMustCompile"].b for part in (*nodes, *graph.library.function))
     assert {node.device.rsplit("/", 1)[-1] for node in nodes} <= {
         "",
         "device:CPU:0",

@@ -78,7 +78,7 @@ def test_choices_are_made_as_in_python():
     assert found["choice"].numpy().tolist() == task.choose((contexts, choices)).tolist()
 
 
-def test_questions_are_answered_as_in_python_window_by_window():
+def test_V9_questions_are_answered_as_in_python_window_by_window():
     from keras_bert3.tasks.extractive_qa import ExtractiveQA
     from keras_bert3.tasks.question_windows import ExtractiveQAPreprocessor
 
@@ -88,7 +88,9 @@ def test_questions_are_answered_as_in_python_window_by_window():
     words = [*toy.WORDS[:-1], "Thé", "中", "xyz", "\u200b", "  ", "cats", "!"]
     texts = [" ".join(rng.choice(words, size)) for size in (0, 1, 5, 14, 15, 16, 20, 45, 70, 3)]
     questions = [" ".join(rng.choice(words, size)) for size in (3, 0, 9, 2, 1, 6, 30, 4, 2, 5)]
-    found = made(task)["serving_default"](question=strings(questions), context=strings(texts))
+    functions = made(task)
+    assert sorted(functions["tokens"].structured_outputs) == ["end", "start"]
+    found = functions["serving_default"](question=strings(questions), context=strings(texts))
     assert_same_answers(found, task.answer(questions, texts))
     assert b"" in found["text"].numpy()[1:].tolist()
     task.null_threshold = None
