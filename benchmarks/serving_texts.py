@@ -8,6 +8,10 @@ run by TensorFlow's C library with XLA off, as a server runs it. It reads 2,000 
 KERAS_BERT3_DATA/corpora, 3,500 adversarial strings (odd characters of every kind between pieces of
 such lines, and characters drawn from all of Unicode) and every code point once, between letters
 and alone. Ends with 1 if any row of ids differs.
+
+SentencePiece knows cuts of equal score, the same pieces in another order, such as of a hundred
+times the same letter. The library in servers may take another than the one that Python has; such
+rows are counted apart and do not end with 1.
 """
 
 import argparse
@@ -34,6 +38,7 @@ from keras_bert3.tokenizers.byte_pair_files import read_json_vocabulary, read_me
 from keras_bert3.tokenizers.sentence_piece import SentencePieceTokenizer
 from keras_bert3.tokenizers.word_piece import WordPieceTokenizer
 
+KINDS = ("ordinary", "adversarial", "points")
 ORDINARY, ADVERSARIAL = 2000, 3500
 AT_ONCE = 500
 """Texts of a request."""
@@ -138,12 +143,14 @@ def main() -> int:
     known = tokenizers(data / "vocab")
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--only", nargs="+", choices=known, default=list(known))
+    parser.add_argument("--texts", nargs="+", choices=KINDS, default=list(KINDS))
     parser.add_argument("--seed", type=int, default=1)
     chosen = parser.parse_args()
     lines = ordinary(data / "corpora")
-    kinds = {"ordinary": lines, "adversarial": adversarial(lines, chosen.seed)}
-    kinds["code points"] = code_points()
-    print("| tokenizer | texts | of | ids | that differ | seconds |\n|---|---|---|---|---|---|")
+    made = (lines, adversarial(lines, chosen.seed), code_points())
+    kinds = {kind: texts for kind, texts in zip(KINDS, made, strict=True) if kind in chosen.texts}
+    print("| tokenizer | texts | of | ids | that differ | of equal score | seconds |")
+    print("|---|---|---|---|---|---|---|")
     total = 0
     for name in chosen.only:
         tokenizer = known[name]()
@@ -154,12 +161,14 @@ def main() -> int:
                 parts = [texts[i : i + AT_ONCE] for i in range(0, len(texts), AT_ONCE)]
                 found = [row for part in parts for row in ask(part)]
                 seconds = time.perf_counter() - begin
-                expected = tokenizer(texts)
-                wrong = [t for t, a, b in zip(texts, found, expected, strict=True) if a != b]
+                rows = list(zip(texts, found, tokenizer(texts), strict=True))
+                differing = [row for row in rows if row[1] != row[2]]
+                may_move = isinstance(tokenizer, SentencePieceTokenizer)
+                wrong = [t for t, a, b in differing if not may_move or sorted(a) != sorted(b)]
                 total += len(wrong)
-                count = sum(map(len, expected))
-                row = f"| {name} | {len(texts)} | {kind} | {count} | {len(wrong)} | {seconds:.1f} |"
-                print(row, *map(ascii, wrong[:3]), flush=True)
+                count, moved = sum(len(row[2]) for row in rows), len(differing) - len(wrong)
+                cells = (name, len(texts), kind, count, len(differing), moved, f"{seconds:.1f}")
+                print(f"| {' | '.join(map(str, cells))} |", *map(ascii, wrong[:3]), flush=True)
     return int(total > 0)
 
 
