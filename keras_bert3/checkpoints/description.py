@@ -56,7 +56,11 @@ def check_sizes(config: dict, source) -> None:
             )
     for name in _AMOUNTS:
         amount = config.get(name, 1.0)
-        if not isinstance(amount, numbers.Real) or isinstance(amount, bool) or not amount >= 0:
+        if (
+            not isinstance(amount, numbers.Real)
+            or isinstance(amount, bool)
+            or not float(amount) >= 0
+        ):
             raise ValueError(
                 f"Expected a number not below 0 as {name} of the model in '{source}'. "
                 f"Received: {amount!r}"
