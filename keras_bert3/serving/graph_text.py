@@ -5,6 +5,7 @@ from collections.abc import Callable
 from keras_bert3.serving.graph_byte_level import GraphByteLevel
 from keras_bert3.serving.graph_gpt_byte_pair import GraphGPTBytePair
 from keras_bert3.serving.graph_library import tensorflow
+from keras_bert3.serving.graph_masked_text import bare_ids, ids_of_parts
 from keras_bert3.serving.graph_packing import (
     GraphInputs,
     frame_halves,
@@ -87,6 +88,7 @@ class GraphText(GraphPreprocessor):
         self.special = {n: getattr(tokenizer, n) for n in ("cls_id", "sep_id", "pad_id")}
         self.mask_id = getattr(tokenizer, "mask_id", None)
         self.mask = None if self.mask_id is None else tokenizer.id_to_token(self.mask_id)
+        self.bare = None if self.mask_id is None else bare_ids(tokenizer)
 
     def __call__(self, texts, second_texts=None) -> GraphInputs:
         """Prepare texts `[b]`, or pairs."""
@@ -107,7 +109,7 @@ class GraphText(GraphPreprocessor):
         split = tf.raw_ops.StringSplitV2(input=texts, sep=self.mask)
         owner = split.indices[:, 0]
         pieces = tf.math.unsorted_segment_sum(tf.ones_like(owner), owner, count)
-        ids = self.tokenize(split.values)
+        ids = ids_of_parts(split.values, owner, self.tokenize, self.bare)
         masks = tf.fill([tf.size(split.values), 1], self.mask_id)
         ids = tf.concat([ids, tf.RaggedTensor.from_tensor(masks)], 1)
         splits = tf.gather(ids.row_splits, tf.pad(tf.cumsum(pieces), [[1, 0]]))

@@ -25,13 +25,24 @@ def ids_with_masks(tokenizer, text: str) -> list[int]:
     return ids
 
 
+def bare(tokenizer, index: int) -> int:
+    """The id of a piece without the space before it: -1 where it is nothing but the space.
+
+    A piece that has none, or stands in the vocabulary with its space alone, keeps its id.
+    """
+    token = tokenizer.id_to_token(index)
+    if token in MARKS:
+        return -1
+    try:
+        return tokenizer.token_to_id(token[1:]) if token.startswith(MARKS) else index
+    except ValueError:
+        return index
+
+
 def _going_on(tokenizer, part: str) -> list[int]:
     """The ids of a part of a text, without a space that it does not start with."""
     ids = tokenizer(part)
-    first = tokenizer.id_to_token(ids[0]) if ids else ""
-    if not first.startswith(MARKS) or part[0].isspace() or part.startswith(MARKS):
+    if not ids or part[0].isspace() or part.startswith(MARKS):
         return ids
-    try:
-        return [*map(tokenizer.token_to_id, filter(None, [first[1:]])), *ids[1:]]
-    except ValueError:  # the vocabulary has the piece with its space alone
-        return ids
+    first = bare(tokenizer, ids[0])
+    return ids[1:] if first < 0 else [first, *ids[1:]]
