@@ -10,6 +10,7 @@ import os
 import shutil
 import signal
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -105,6 +106,8 @@ def main():
     found = {f"value-{i:03d}": value for i, value in enumerate(values(task))}
     if scale.is_first:
         shutil.copytree(folder / "checkpoints", folder / "kept")
+    while not (folder / "kept").exists():  # as a launcher waits for all before it starts again
+        time.sleep(0.05)
     if scale.strategy:
         found["dropped"] = dropped(scale.strategy)
 

@@ -104,10 +104,10 @@ def test_D1_D3_two_processes_give_the_metrics_and_the_weights_of_one(two, alone)
     assert found.keys() == expected.keys() >= {"loss", "masked_lm_accuracy", "gradient_norm"}
     for name, values in expected.items():
         np.testing.assert_allclose(found[name], values, rtol=1e-5, err_msg=name)
-    if BACKEND == "jax":  # whose optimisers have the same variables with parts and without
-        assert len(values_of(two[4][0])) == len(alone[2])
+    # On PyTorch batches have parts here, for which an optimiser has more variables.
+    count = len(alone[1].variables) if BACKEND == "torch" else len(alone[2])
     for process in two[4]:
-        for one, other in zip(values_of(process), alone[2], strict=False):
+        for one, other in zip(values_of(process)[:count], alone[2][:count], strict=True):
             np.testing.assert_allclose(one, other, rtol=0, atol=1e-5)
 
 
