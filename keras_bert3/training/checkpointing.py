@@ -72,7 +72,7 @@ class Checkpoints:
             collections.deque(values, maxlen=0)  # the other processes need the shards of this one
             return files.path_of(self.folder, step)
         # The backends change variables in place, also under an array that shares their memory.
-        arrays = {name: np.array(value) for name, value in values}
+        arrays = {name: x if x.flags.owndata else np.array(x) for name, x in values}
         self._writing = self._writer.submit(self._write, step, arrays, notes)
         if wait:
             self.wait()
