@@ -38,7 +38,7 @@ def keep_outputs(folder: Path, run: dict[str, Any], task: Any, benchmark: Any, s
     """Store what a run says of the development set and, where there is one, the test set."""
     (folder / FOLDER).mkdir(exist_ok=True)
     known = {"dev": splits.validation, "test": splits.test}
-    arrays = {
+    arrays: dict[str, Any] = {
         split: _shares(benchmark, tasks.outputs(task, examples))
         for split, examples in known.items()
         if examples is not None
