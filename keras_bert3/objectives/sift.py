@@ -31,7 +31,7 @@ class SiFT:
         epsilon: 1e-6.
 
     Raises:
-        ValueError: for a value that is not positive.
+        ValueError: for a value that is not positive, or infinite.
 
     Example:
         >>> task = TextClassifier(backbone, labels=["no", "yes"], preprocessor=preprocessor)
@@ -42,7 +42,7 @@ class SiFT:
     def __init__(self, weight=5.0, step_size=1e-4, noise=1e-2, epsilon=1e-6):
         values = {"weight": weight, "step_size": step_size, "noise": noise, "epsilon": epsilon}
         for name, value in values.items():
-            if not value > 0:
+            if not 0 < value < float("inf"):
                 raise ValueError(f"Expected a positive {name}. Received: {value!r}")
         self.weight = weight
         self.step_size = step_size

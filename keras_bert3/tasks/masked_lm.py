@@ -225,6 +225,8 @@ class MaskedLM(Task):
         if isinstance(texts, str):
             return self.fill_mask([texts], top_k)[0]
         self._check_heads_are_known()
+        if not len(texts):
+            return []
         inputs = self._inputs_with_masks(texts)
         logits = self.predict(inputs, verbose=0)["masked_lm"].astype("float32")
         probabilities = np.exp(logits - logits.max(-1, keepdims=True))

@@ -97,6 +97,8 @@ class ReplacedTokenDetection(Task):
         if isinstance(generator, dict):
             generator = keras.saving.deserialize_keras_object(generator)
         _check(backbone, generator, sharing)
+        if not 0 < temperature < float("inf"):
+            raise ValueError(f"Expected a positive temperature. Received: {temperature!r}")
         self.sharing = sharing
         self.discriminator_weight = discriminator_weight
         self.temperature = temperature

@@ -63,6 +63,10 @@ class Task(keras.Model):
 
         `adversarial` adds a loss on perturbed embeddings to each training step; see `SiFT`.
         """
+        if adversarial is not None and not hasattr(adversarial, "loss"):
+            raise ValueError(
+                f"Expected `adversarial` to be such as SiFT(). Received: {adversarial!r}"
+            )
         self.adversarial = adversarial
         if adversarial is not None and not hasattr(self, "adversarial_seed"):
             self.adversarial_seed = keras.random.SeedGenerator()

@@ -93,3 +93,5 @@ def test_means_are_weighted_where_weights_are_given():
 def test_values_that_are_not_positive_are_refused(name):
     with pytest.raises(ValueError, match=f"Expected a positive {name}. Received: 0"):
         SiFT(**{name: 0})
+    with pytest.raises(ValueError, match=f"Expected a positive {name}. Received: inf"):
+        SiFT(**{name: np.inf})

@@ -162,6 +162,8 @@ def test_evaluation_has_no_adversarial_loss():
     assert abs(plain - -logits[np.arange(2), LABELS].mean()) < 1e-5
     task.compile()
     assert task.adversarial is None
+    with pytest.raises(ValueError, match="such as SiFT.*Received: True"):
+        task.compile(adversarial=True)
 
 
 def test_what_is_perturbed_in_each_backbone():

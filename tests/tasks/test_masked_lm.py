@@ -148,6 +148,7 @@ def test_fill_mask_ranks_tokens_by_probability():
     np.testing.assert_allclose([p for _, p in suggestions[0]], probabilities[best], rtol=1e-4)
     many = task.fill_mask(["the [MASK] sat on the [MASK]", "a [MASK]"], top_k=3)
     assert [len(row) for row in many] == [2, 1]
+    assert task.fill_mask([]) == []
 
 
 def test_fill_mask_without_a_mask_is_refused():
