@@ -74,8 +74,8 @@ def draw(tokens: list[str], pictures: dict, path: str) -> None:
     ):
         image = axes.imshow(values, cmap="viridis" if values.min() >= 0 else "RdBu_r")
         axes.set_title(title)
-        axes.set_xticks(range(len(tokens)), tokens, rotation=90)
-        axes.set_yticks(range(len(tokens)), tokens)
+        axes.set_xticks(range(len(tokens)), tokens, rotation=90, parse_math=False)
+        axes.set_yticks(range(len(tokens)), tokens, parse_math=False)
         figure.colorbar(image, ax=axes, shrink=0.7)
     figure.savefig(path)
 

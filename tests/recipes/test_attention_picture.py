@@ -37,3 +37,8 @@ def test_a_preset_is_drawn(recipe, tmp_path):
     np.testing.assert_allclose(pictures["attention"].sum(-1), 1)
     with pytest.raises(ValueError, match=r"`head` in \[0, 2\). Received: 2"):
         recipe.main([*given, "--head", "2"])
+
+
+def test_a_piece_of_dollar_signs_is_no_formula(recipe, tmp_path):
+    recipe.draw(["$$", "a"], {"scores": np.zeros((2, 2))}, str(tmp_path / "map.png"))
+    assert (tmp_path / "map.png").exists()
