@@ -32,13 +32,17 @@ MASKING = ("tokens", "whole_words")
 
 
 def check(config) -> None:
-    """Refuse an unknown size or way of masking.
+    """Refuse an unknown size or way of masking, and parts that BERT does not have.
 
     Raises:
         ValueError: naming it.
     """
     pretraining.size_of(config, MICRO, sizes.BERT)
     check_masking(config, MASKING)
+    if config.without:
+        raise ValueError(
+            f"Expected `without` for DeBERTa's parts alone. Received: {', '.join(config.without)}"
+        )
 
 
 def check_masking(config, known: tuple[str, ...]) -> None:

@@ -130,6 +130,7 @@ def test_a_vocabulary_without_special_tokens_is_refused(recipe, tmp_path):
         (["--backbone", "elmo"], "Expected `backbone` to be one of bert.*'elmo'"),
         (["--objective", "lm"], "Expected `objective` of bert to be one of mlm.*'lm'"),
         (["--masking", "letters"], "Expected `masking` to be one of tokens.*'letters'"),
+        (["--without", "emd"], "Expected `without` for DeBERTa's parts alone. Received: emd"),
     ],
 )
 def test_unknown_choices_are_refused_before_any_work(recipe, tmp_path, flags, message):

@@ -17,6 +17,7 @@ CONFIG = {
     "backbone": "bert",
     "objective": None,
     "masking": "tokens",
+    "without": (),
     "num_duplicates": 2,
     "sequence_length": 32,
     "long_sequence_length": 64,
