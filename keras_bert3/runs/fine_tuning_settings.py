@@ -67,7 +67,8 @@ PAPERS: dict[str, dict[str, Settings]] = {
 | deberta | grids, 10 epochs at most            | He et al. 2021, appendix A                     |
 |         | GLUE: rows, epochs, lengths of base | microsoft/DeBERTa `experiments/glue/*.sh`      |
 
-Where neither says a thing, the value is that of a benchmark with texts of the same kind.
+Where neither says a thing, the value is that of a benchmark with texts of the same kind. Not
+compared with their sources yet: DeBERTa's grids and limit of epochs, GPT-1's rows and epochs.
 """
 
 

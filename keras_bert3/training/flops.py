@@ -13,8 +13,9 @@ import importlib
 
 import keras
 
-# Dense bfloat16 or float16 arithmetic in 1e12 operations a second, as the makers give it. The first
-# name that is part of a device's counts. A device of JAX is half a chip on TPU v2 and v3.
+# Dense bfloat16 or float16 arithmetic in 1e12 operations a second, not compared with the makers'
+# data sheets: check a row before its utilisation is quoted. The first name that is part of a
+# device's counts. A device of JAX is half a chip on TPU v2 and v3.
 PEAKS = {
     "h100 pcie": 756,
     "h100 nvl": 835,

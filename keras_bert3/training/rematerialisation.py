@@ -1,7 +1,7 @@
 """Memory for time: blocks keep their inputs alone and compute the rest again (Chen et al. 2016).
 
 A block keeps some ten tensors of `[b, q, w]` and `[b, h, q, k]` for its gradient. Recomputed, it
-keeps one of `[b, q, w]`, and a step takes a third longer, as it runs forward twice.
+keeps one of `[b, q, w]`, and runs forward twice: a third more arithmetic a step.
 """
 
 import importlib

@@ -85,7 +85,7 @@ def after(gradients):
     """Return a context in which everything waits for the gradients, and so for a batch.
 
     One operation waits for them all, and the others for it: an edge from each gradient to each
-    operation of an optimiser would be a million at base size, minutes of TensorFlow's start.
+    operation of an optimiser are over a million at base size, and slow TensorFlow's first step.
     """
     if keras.backend.backend() != "tensorflow":
         return contextlib.nullcontext()
