@@ -25,6 +25,11 @@ if keras.backend.backend() == "tensorflow":
     tensorflow.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _seeded_module():
+    keras.utils.set_random_seed(17)
+
+
 @pytest.fixture(autouse=True)
 def _seeded():
     keras.utils.set_random_seed(17)
