@@ -75,6 +75,10 @@ class Scale:
             return training.of_shard(number, index).forever(step)
         return part_of(whole, number, index)
 
+    def gathered(self, number: int) -> list[int]:
+        """Return a number of each process, given that of this one; all must ask."""
+        return processes.gathered(number, self.processes, self.strategy)
+
     def _share(self) -> tuple[int, int]:
         """How many shares of a batch there are, and which is that of this process.
 

@@ -38,7 +38,7 @@ def train(folder: Path, config, task, phases: list, scale: Scale = ONE_DEVICE) -
     Raises:
         SystemExit: with code 143, after a checkpoint, when SIGTERM asked the process to go.
     """
-    checkpoints = Checkpoints(folder / "checkpoints", writes=scale.is_first)
+    checkpoints = Checkpoints(folder / "checkpoints", writes=scale.is_first, shared=scale.gathered)
     done, _ = checkpoints.restore(task)
     if scale.is_first:
         keep_rows(folder, done)

@@ -31,6 +31,8 @@ class Checkpoints:
         folder: where they are.
         keep: how many of the latest are kept, the best one beside them.
         writes: False in all processes of a run but one; all call `save`, as each may hold a part.
+        shared: from a number of this process to those of all, see `processes.gathered`; None for
+            one process.
 
     Raises:
         ValueError: for `keep` below 1.
@@ -41,12 +43,13 @@ class Checkpoints:
         >>> checkpoints.save(task, step + 100, score=loss)
     """
 
-    def __init__(self, folder, keep=3, writes=True):
+    def __init__(self, folder, keep=3, writes=True, shared=None):
         if keep < 1:
             raise ValueError(f"Expected to keep at least 1 checkpoint. Received: keep={keep}")
         self.folder = Path(folder)
         self.keep = keep
         self.writes = writes
+        self.shared = shared or (lambda number: [number])
         self._writer = ThreadPoolExecutor(1)
         self._writing: Future | None = None
 
@@ -104,7 +107,7 @@ class Checkpoints:
         return None
 
     def restore(self, task, weights_only=False, step: int | None = None) -> tuple[int, dict]:
-        """Give a task the state of the latest checkpoint that is whole.
+        """Give a task the state of the latest checkpoint that is whole to all processes.
 
         A broken one is named in a printed line, and the one before it is used.
 
@@ -118,26 +121,48 @@ class Checkpoints:
 
         Raises:
             ValueError: if the checkpoint is of another model, optimiser or backend; or if there
-                are checkpoints, and none is whole.
+                are checkpoints, and none is whole to all.
         """
         self.wait()
         wanted = files.steps(self.folder) if step is None else [step]
-        for number in reversed(wanted):
+        found = self._agreed(wanted)
+        if found is None:
+            return 0, {}
+        arrays, number, notes = found
+        _assign(task, arrays, notes, weights_only, files.path_of(self.folder, number))
+        if weights_only:
+            print(f"Weights of step {number:,}; the optimiser starts afresh.", flush=True)
+        return number, notes
+
+    def _agreed(self, wanted):
+        """Read the latest of some checkpoints that is whole to all processes, None for none.
+
+        One may see the latest torn, or, on a disk that is shared, not yet.
+        """
+        among = wanted
+        while True:
+            found = self._latest(among)
+            steps = self.shared(-1 if found is None else found[1])
+            agreed = min(steps)
+            if agreed < 0 and (wanted or max(steps) >= 0):
+                seen = ", ".join("none" if step < 0 else f"step {step:,}" for step in steps)
+                raise ValueError(
+                    f"Expected a whole checkpoint in '{self.folder}', the same to all processes. "
+                    f"Received: {len(wanted)} of which the latest whole one is {seen}"
+                )
+            if agreed == max(steps):
+                return found
+            print(f"Not all processes see a checkpoint later than step {agreed:,}.", flush=True)
+            among = [step for step in among if step <= agreed]
+
+    def _latest(self, wanted):
+        """Read the latest of the `wanted` checkpoints that is whole, None for none."""
+        for step in reversed(wanted):
             try:
-                arrays, found, notes = files.read(files.path_of(self.folder, number))
+                return files.read(files.path_of(self.folder, step))
             except files.BrokenCheckpoint as error:
                 print(f"A broken checkpoint is passed over. {error}", flush=True)
-                continue
-            _assign(task, arrays, notes, weights_only, files.path_of(self.folder, number))
-            if weights_only:
-                print(f"Weights of step {found:,}; the optimiser starts afresh.", flush=True)
-            return found, notes
-        if wanted:
-            raise ValueError(
-                f"Expected a whole checkpoint in '{self.folder}'. Received: "
-                f"{len(wanted)} broken ones"
-            )
-        return 0, {}
+        return None
 
 
 def _state(task) -> dict[str, keras.Variable]:

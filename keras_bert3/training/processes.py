@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 import keras
+import numpy as np
 
 _ENVIRONMENT = "KERAS_DISTRIBUTION_"
 _HEARTBEAT = 10
@@ -89,6 +90,49 @@ def parse(text: str) -> tuple[str, int, int]:
         "Expected --processes as host:port,number,index, such as 10.0.0.1:1234,2,0, or auto. "
         f"Received: {text!r}"
     )
+
+
+def gathered(number: int, processes: Processes = ALONE, strategy=None) -> list[int]:
+    """Return a number of each process; all must ask.
+
+    Args:
+        number: of this process, less than 2^53.
+        processes: of the run.
+        strategy: of TensorFlow; a process says its number once for each device of its own.
+    """
+    if processes.number == 1:
+        return [number]
+    return _GATHERED[keras.backend.backend()](number, processes, strategy)
+
+
+def _gathered_jax(number, processes, strategy):
+    utilities = importlib.import_module("jax.experimental.multihost_utils")
+    halves = np.array(divmod(number, 2**31), "int32")  # wider integers are off in JAX
+    return [int(high) * 2**31 + int(low) for high, low in utilities.process_allgather(halves)]
+
+
+def _gathered_torch(number, processes, strategy):
+    distributed = importlib.import_module("torch.distributed")
+    found = [None] * processes.number
+    distributed.all_gather_object(found, number)
+    return found
+
+
+def _gathered_tensorflow(number, processes, strategy):
+    tf, count = importlib.import_module("tensorflow"), strategy.num_replicas_in_sync
+
+    def in_its_place(context):
+        return number * tf.one_hot(context.replica_id_in_sync_group, count, dtype="float64")
+
+    each = strategy.experimental_distribute_values_from_function(in_its_place)
+    return [int(one) for one in strategy.reduce("SUM", each, axis=None).numpy()]
+
+
+_GATHERED = {
+    "jax": _gathered_jax,
+    "torch": _gathered_torch,
+    "tensorflow": _gathered_tensorflow,
+}
 
 
 def _join_jax(text):

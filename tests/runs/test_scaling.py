@@ -111,6 +111,11 @@ def test_D1_D3_two_processes_give_the_metrics_and_the_weights_of_one(two, alone)
             np.testing.assert_allclose(one, other, rtol=0, atol=1e-5)
 
 
+def test_each_process_knows_a_number_of_all(two):
+    for process in two[4]:
+        assert list(process["gathered"]) == [-1, 2**40 - 1]
+
+
 @pytest.mark.skipif(BACKEND == "torch", reason="gradients of parts are kept by one of them alone")
 def test_R6_one_process_goes_on_from_what_two_have_written(two, alone):
     _, task, before = alone

@@ -93,8 +93,39 @@ def test_a_broken_checkpoint_is_passed_over_with_a_message(tmp_path, capsys):
     assert float(to_numpy(made.trainable_variables[0])[0, 0]) == 1.0
     assert "A broken checkpoint is passed over. step-00000002" in capsys.readouterr().out
     (files.path_of(tmp_path, 1) / files.ARRAYS).unlink()
-    with pytest.raises(ValueError, match="Expected a whole checkpoint.*2 broken ones"):
+    with pytest.raises(ValueError, match="Expected a whole checkpoint.*2 of which.*is none"):
         checkpoints.restore(made)
+
+
+@pytest.mark.parametrize(
+    ("others", "taken"),  # the latest whole checkpoint of another process, round by round
+    [([3], 3), ([2, 2], 2), ([2, 1, 1], 1)],
+)
+def test_processes_go_on_from_one_checkpoint(uninterrupted, tmp_path, others, taken):
+    made, asked = model(), []
+
+    def shared(step):
+        asked.append(step)
+        return [step, min(step, others[len(asked) - 1])]
+
+    checkpoints = Checkpoints(tmp_path, shared=shared)
+    for step in (1, 2, 3):
+        made.trainable_variables[0].assign(np.full((3, 4), float(step)))
+        checkpoints.save(made, step)
+    assert checkpoints.restore(made)[0] == taken
+    assert float(to_numpy(made.trainable_variables[0])[0, 0]) == taken
+    assert asked == [3, *others[:-1]]
+
+
+@pytest.mark.parametrize("own", [None, 2])
+def test_a_checkpoint_that_a_process_does_not_see_is_no_reason_to_start_anew(tmp_path, own):
+    made, checkpoints = model(), Checkpoints(tmp_path, shared=lambda step: [step, 1 - step])
+    if own:
+        checkpoints.save(made, own)
+    before = values(made)
+    with pytest.raises(ValueError, match="the same to all processes.*none"):
+        checkpoints.restore(made)
+    assert_equal(values(made), before)
 
 
 def test_training_goes_on_while_a_checkpoint_is_written_and_errors_come_next(tmp_path, monkeypatch):
