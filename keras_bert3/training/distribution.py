@@ -14,7 +14,7 @@ import re
 import keras
 import numpy as np
 
-from keras_bert3.training import padding
+from keras_bert3.training import padding, uneven_batches
 
 # One table for all backbones, as all are made of the same blocks. Keras matches whole paths.
 _IN = "(query|key|value|position_query|position_key)"
@@ -46,7 +46,8 @@ def parse_mesh(text: str) -> dict[str, int]:
 def distribute(mesh: str, batch_size: int) -> dict[str, tuple]:
     """Place all that is made from now on, on a mesh. Call it before anything of Keras is made.
 
-    Each process feeds its own part of a batch; with one process, the whole. A variable that a mesh
+    Each process feeds its own part of a batch; with one process, the whole, and a last batch of
+    `fit`, `evaluate` or `predict` may be of any size, see `uneven_batches`. A variable that a mesh
     does not divide is refused when it is made.
 
     Args:
@@ -73,6 +74,7 @@ def distribute(mesh: str, batch_size: int) -> dict[str, tuple]:
             f"Expected a mesh of {len(devices)} devices, as many as there are. Received: {mesh}"
         )
     _divides(sizes["data"], "data", batch_size=batch_size)
+    uneven_batches.allow()
     device_mesh = keras.distribution.DeviceMesh(tuple(sizes.values()), list(sizes), devices)
     if "model" not in sizes:
         keras.distribution.set_distribution(

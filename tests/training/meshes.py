@@ -4,6 +4,7 @@ KERAS_BACKEND=jax python -m tests.training.meshes --steps 50
 """
 
 import argparse
+import itertools
 import json
 import os
 import re
@@ -81,6 +82,7 @@ def train(family, mesh, steps, dropout, folder):
     task, checkpoints = compiled(family, dropout), Checkpoints(folder / family / mesh)
     distribution.check_layouts(task, layouts)
     checkpoints.save(task, 0)
+    uneven = scores(task, family)
     losses = fit(task, family, steps)
     checkpoints.save(task, steps)
     checkpoints.restore(task, step=0)
@@ -89,7 +91,21 @@ def train(family, mesh, steps, dropout, folder):
     keras.distribution.set_distribution(None)
     kept = is_kept_on_one_device(family, task, checkpoints, folder) if layouts else None
     sizes = {v.path: [*v.shape] for v in task.trainable_variables}
-    return {"losses": losses, "again": again, "held": held, "sizes": sizes, "kept": kept}
+    found = {"losses": losses, "again": again, "held": held, "sizes": sizes, "kept": kept}
+    return {**found, "uneven": uneven}
+
+
+def scores(task, family):
+    """Loss, metrics and outputs where the last batch has three rows."""
+    import keras
+    import numpy as np
+
+    x, y, weights = keras.tree.map_structure(
+        lambda *parts: np.concatenate(parts)[: ROWS + 3], *itertools.islice(batches(family), 2)
+    )
+    found = task.evaluate(x, y, batch_size=ROWS, sample_weight=weights, verbose=0)
+    outputs = task.predict({k: v[ROWS:] for k, v in x.items()}, verbose=0)
+    return [*found, *(float(np.abs(part).sum()) for part in keras.tree.flatten(outputs))]
 
 
 def is_kept_on_one_device(family, task, checkpoints, folder):
