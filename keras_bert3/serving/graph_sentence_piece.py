@@ -10,6 +10,10 @@ class GraphSentencePiece:
     `SentencepieceTokenizeOp` runs the library `sentencepiece` itself, bytes for unknown characters
     included; the newer `TFText>FastSentencepieceTokenize` knows no such bytes.
 
+    It is asked for a list of the best cuts, of length one. That search takes, of cuts whose scores
+    are equal, the one whose last piece begins first, as the Python package does. The operation's
+    other search compares sums of 64 bits with sums rounded to 32, and takes now one, now another.
+
     Args:
         tokenizer: the tokenizer to equal.
 
@@ -32,7 +36,8 @@ class GraphSentencePiece:
                 f"pip install 'keras-bert3[serving]'. Received: {error}"
             ) from error
         # the loaded model: made outside of any graph, and saved by whoever saves a graph with it
-        self.resource = SentencepieceTokenizer(tokenizer.get_config()["model"])
+        model = tokenizer.get_config()["model"]
+        self.resource = SentencepieceTokenizer(model, nbest_size=1, return_nbest=True)
 
     def __call__(self, texts):
         """Return the ids of texts."""

@@ -6,6 +6,8 @@ import pytest
 
 from keras_bert3.tasks.preprocessor import Preprocessor
 from keras_bert3.tasks.text_classifier import TextClassifier
+from keras_bert3.tokenizers.sentence_piece import FIRST_PIECES, SentencePieceTokenizer
+from keras_bert3.tokenizers.sentence_piece_model import model_of_pieces
 from keras_bert3.tokenizers.sentence_piece_training import train_sentence_piece
 from tests.serving.conftest import served
 from tests.tasks import toy
@@ -30,6 +32,15 @@ def test_texts_give_the_ids_of_the_python_path():
     assert not wrong, (len(wrong), wrong[:5])
     with pytest.raises(tf.errors.InvalidArgumentError, match="Invalid formatting"):
         graph(tf.constant([b"\xff"]))
+
+
+def test_of_cuts_of_equal_score_python_and_graph_take_the_same():
+    scores = [("▁", -1.1), ("a", -2.3), ("aa", -3.7)]
+    pieces = [*((piece, 0.0) for piece in FIRST_PIECES), *scores]
+    tokenizer = SentencePieceTokenizer(model_of_pieces(pieces))
+    assert tokenizer.tokenize("aaa") == ["▁", "a", "aa"]
+    texts = ["a" * count for count in range(1, 60)]
+    assert GraphSentencePiece(tokenizer)(tf.constant(texts)).to_list() == tokenizer(texts)
 
 
 def test_V6_the_model_is_saved_with_the_graph_that_uses_it(tmp_path):
