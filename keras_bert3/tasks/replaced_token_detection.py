@@ -45,8 +45,8 @@ class ReplacedTokenDetection(Task):
     E_delta starts at 0 and stands where the backbone's own token table is. So `backbone` alone is
     not the trained model: `discriminator` is.
 
-    `fit` trains both together, joint steps of one optimiser; `decoupled_step` trains one after the
-    other.
+    `fit` trains both together, joint steps of one optimiser; `decoupled_steps.decoupled_step` trains
+    one after the other.
 
     Args:
         backbone: a `DebertaBackbone`, the discriminator.
@@ -185,6 +185,24 @@ class ReplacedTokenDetection(Task):
             )
         super().compile(optimizer, loss, **kwargs)
 
+    def make_train_function(self, force=False):
+        """As of `Task`.
+
+        Raises:
+            ValueError: where joint steps follow decoupled ones, or the reverse: the optimiser has
+                moments of other variables than are to be trained.
+        """
+        optimizer = getattr(self.optimizer, "inner_optimizer", self.optimizer)
+        if optimizer.built:
+            known = {id(variable) for variable in optimizer._trainable_variables}
+            if known != {id(variable) for variable in self.trainable_variables}:
+                raise ValueError(
+                    "Expected joint steps alone, as of `fit`, or decoupled ones alone, until "
+                    f"`compile` is called again. Received: {len(self.trainable_variables)} "
+                    f"variables to train, and an optimiser of {len(known)}"
+                )
+        return super().make_train_function(force)
+
     def default_compile(self):
         """DeBERTa's optimiser; the weighted sum of both losses; accuracies."""
         losses = {
@@ -277,39 +295,3 @@ def _check(backbone, generator, sharing) -> None:
             "Expected a generator with the vocabulary, and where embeddings are shared the width, "
             f"of the backbone. Received: (vocabulary, width) {sizes[1]} and {sizes[0]}"
         )
-
-
-def decoupled_step(task, x, y, sample_weight=None):
-    """Train the generator on a batch, then the discriminator on what it now fills in.
-
-    Each has an optimiser of its own: `task.generator.compile(...)` and `task.compile(...)`; this is
-    how microsoft/DeBERTa trains v3. The generator runs twice, once to learn and once to sample.
-
-    Args:
-        task: a compiled `ReplacedTokenDetection`.
-        x: a batch of inputs.
-        y: `{"masked_lm": hidden ids [b, p]}`.
-        sample_weight: `{"masked_lm": [b, p]}`.
-
-    Returns:
-        A dict of the task's losses and metrics, running means since the last `reset_metrics`.
-
-    Raises:
-        ValueError: with `sharing="shared"`, where both steps would train one table.
-    """
-    if task.sharing == "shared":
-        raise ValueError(
-            "Expected sharing='disentangled' or 'separate' for decoupled steps. "
-            "Received: sharing='shared'"
-        )
-    if not task.generator.compiled:
-        task.generator.compile()
-    task.generator.train_on_batch(x, y, sample_weight)
-    frozen = [layer for layer in task.generator._flatten_layers() if not layer.trainable]
-    task.generator.trainable = False
-    try:
-        return task.train_on_batch(x, y, sample_weight, return_dict=True)
-    finally:
-        task.generator.trainable = True
-        for layer in frozen:
-            layer.trainable = False

@@ -1,6 +1,6 @@
 """Exact resume: a run that was killed goes on to the weights it would have reached.
 
-A checkpoint holds all that the next step depends on: weights, the optimiser's variables (its count
+A checkpoint holds all that the next step depends on: weights, the optimisers' variables (the count
 of updates, from which the schedule follows, the moments, gradients accumulated so far, the loss
 scale), the states of the seed generators of dropout, the step, and notes, such as the best score.
 Two things need no place in it, because they are functions of the step: the batches (`batches[step]`
@@ -166,12 +166,13 @@ class Checkpoints:
 
 
 def _state(task) -> dict[str, keras.Variable]:
-    """All that a step reads and changes, by kind and path; weights first, then the optimiser."""
+    """All that a step reads and changes, by kind and path; weights first, then optimisers."""
     if task.optimizer is not None and not task.optimizer.built:
         task.optimizer.build(task.trainable_variables)
     groups = {"model": task.variables}
-    groups["optimizer"] = task.optimizer.variables if task.optimizer is not None else []
-    padding.mark(groups["model"], groups["optimizer"])
+    for kind, optimizer in _optimizers(task):
+        groups[kind] = optimizer.variables
+        padding.mark(groups["model"], groups[kind])
     state = {}
     for kind, variables in groups.items():
         for variable in variables:
@@ -179,6 +180,16 @@ def _state(task) -> dict[str, keras.Variable]:
             name = re.sub(r"_\d+(?=[/_]|$)", "", f"{kind}/{variable.path}")
             state[f"{name}#{len(state)}"] = variable
     return state
+
+
+def _optimizers(task):
+    """Yield the optimiser of a task, and those of models within that are trained by themselves."""
+    if task.optimizer is not None:
+        yield "optimizer", task.optimizer
+    for layer in task._flatten_layers(include_self=False):
+        optimizer = getattr(layer, "optimizer", None)
+        if optimizer is not None and optimizer.built:
+            yield f"{layer.name}/optimizer", optimizer
 
 
 def whole_value(variable) -> np.ndarray:

@@ -6,13 +6,14 @@ batch, so that all numbers are those of one device.
 """
 
 import importlib
+from typing import Any
 
 import keras
 
 
 def allow() -> None:
     """Let Keras place batches of any size on the mesh of its distribution."""
-    trainer = importlib.import_module("keras.src.backend.jax.trainer")
+    trainer: Any = importlib.import_module("keras.src.backend.jax.trainer")
     before = trainer._distribute_data
     if before.__module__ == __name__:
         return

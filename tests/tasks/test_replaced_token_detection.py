@@ -5,10 +5,7 @@ import numpy as np
 import pytest
 
 from keras_bert3 import DebertaV2Backbone, ReplacedTokenDetection, SiFT, Task
-from keras_bert3.tasks.replaced_token_detection import (
-    ReplacedTokenPreprocessor,
-    decoupled_step,
-)
+from keras_bert3.tasks.replaced_token_detection import ReplacedTokenPreprocessor
 from tests.layer_checks import to_numpy
 from tests.tasks import toy
 
@@ -109,29 +106,6 @@ def test_GDES_detection_moves_the_tables_it_may(sharing):
         assert (before[1] == 0).all()
         merged = to_numpy(task.discriminator().token_embeddings)
         np.testing.assert_allclose(merged, sum(tables(task)), rtol=1e-6)
-
-
-def test_decoupled_steps_train_each_network_by_its_own_optimizer():
-    task = make()
-    task.compile(keras.optimizers.Adam(1e-2))
-    task.generator.compile(keras.optimizers.Adam(1e-2))
-    x, y, weights = batch()
-    parts = (task.generator_head, task.generator_backbone, task.backbone, task.replaced_token_head)
-    before = [[np.array(w) for w in part.get_weights()] for part in parts]
-    first = decoupled_step(task, x, y, weights)
-    for part, old in zip(parts, before, strict=True):
-        changed = [np.abs(a - b).max() for a, b in zip(part.get_weights(), old, strict=True)]
-        assert np.max(changed) > 1e-4
-    trained = len(task.optimizer.variables) // 2, len(task.generator.optimizer.variables) // 2
-    own = len(task.backbone.trainable_weights) + len(task.replaced_token_head.trainable_weights)
-    assert trained == (own + 1, len(task.generator.trainable_weights) + 1)
-    assert task.generator.trainable and not task.generator_backbone.relative_embeddings.trainable
-    for _ in range(4):
-        task.reset_metrics()
-        last = decoupled_step(task, x, y, weights)
-    assert last["loss"] < first["loss"]
-    with pytest.raises(ValueError, match="Received: sharing='shared'"):
-        decoupled_step(make("shared"), x, y, weights)
 
 
 @pytest.mark.graph
