@@ -101,7 +101,7 @@ def relative_scores(vectors, rows, length):
 def relative_blocks(vectors, rows, length):
     """As `relative_scores`, with the vectors in n blocks of B and the axes as they are computed.
 
-    Vectors are taken `BLOCK` at a time where their number is a multiple of it: a block of B needs
+    Vectors are taken `BLOCK` at a time where q and k are multiples of it: a block of B needs
     B + k of the q + k distances. Heads and blocks come first and stay there: only vectors are
     transposed, and scores, of which there are many more, are not.
 
@@ -109,15 +109,29 @@ def relative_blocks(vectors, rows, length):
         `[h, n, b, B, k]`.
     """
     _, places, heads, width = ops.shape(vectors)
-    is_even = isinstance(places, int) and isinstance(length, int) and places % BLOCK == 0
+    is_even = all(isinstance(n, int) and n % BLOCK == 0 for n in (places, length))
     block, blocks = (BLOCK, places // BLOCK) if is_even else (places, 1)
-    ends = [places - n * block for n in range(blocks)]
-    parts = ops.stack([rows[end - block : end + length] for end in ends])
-    parts = ops.reshape(ops.transpose(parts, (2, 0, 3, 1)), (heads * blocks, width, -1))
+    parts = ops.transpose(rows, (1, 0, 2))
+    if blocks > 1:
+        parts = ops.reshape(_neighbours(parts, blocks, length), (heads * blocks, -1, width))
     vectors = ops.reshape(vectors, (-1, blocks, block, heads, width))
     vectors = ops.reshape(ops.transpose(vectors, (3, 1, 0, 2, 4)), (heads * blocks, -1, width))
-    scores = ops.reshape(ops.matmul(vectors, parts), (heads, blocks, -1, block, block + length))
+    scores = ops.matmul(vectors, ops.transpose(parts, (0, 2, 1)))
+    scores = ops.reshape(scores, (heads, blocks, -1, block, block + length))
     return skew(scores, length)
+
+
+def _neighbours(rows, blocks, length):
+    """Rows that each block of vectors needs: `[h, q + k, d]` -> `[h, n (B + k), d]`.
+
+    Block n needs the B + k rows from q - (n + 1) B on. They overlap: cut into pieces of B first,
+    each row has the gradients of its piece added up, not those of n tables, nearly all zeros.
+    """
+    pieces = ops.split(rows, blocks + length // BLOCK, axis=1)
+    firsts = reversed(range(blocks))
+    return ops.concatenate(
+        [piece for first in firsts for piece in pieces[first : first + 1 + length // BLOCK]], axis=1
+    )
 
 
 def add_to_queries(scores, blocks):
