@@ -45,8 +45,8 @@ class ReplacedTokenDetection(Task):
     E_delta starts at 0 and stands where the backbone's own token table is. So `backbone` alone is
     not the trained model: `discriminator` is.
 
-    `fit` trains both together, joint steps of one optimiser; `decoupled_steps.decoupled_step` trains
-    one after the other.
+    `fit` trains both together, joint steps of one optimiser; `decoupled_steps` train one after the
+    other.
 
     Args:
         backbone: a `DebertaBackbone`, the discriminator.
