@@ -3,8 +3,14 @@
     KERAS_BACKEND=torch python benchmarks/load_checkpoint.py
     KERAS_BACKEND=jax python benchmarks/load_checkpoint.py --rounds 5
 
-Writes a BERT base with its pretraining heads (random weights, 440 MB) into a temporary folder. Each
-side has a process of its own and loads once for its imports and the disk cache; then both load in
+Writes a BERT base with its pretraining heads (random weights, 440 MB) into a temporary folder.
+
+First what a program waits for that loads one model: from the start of a fresh Python process to the
+loaded model, both sides in turn. Much of it is imports, those that transformers puts off until the
+model is asked for among them.
+
+Then loading alone, again and again in a process that has everything imported: each side has a
+process of its own and loads once for its imports and the disk cache; then both load in
 turn, A B A B. transformers maps the file and reads a weight when it is first used, hence the second
 figure: with one forward pass over eight tokens, after which every weight has been read (on JAX and
 TensorFlow ours is compiled in it, so that there the figure is for the model called as it is).
@@ -34,6 +40,7 @@ import time
 from pathlib import Path
 
 SIDES = ("ours", "transformers")
+NEW = "new process, import and load"
 
 
 def ours(folder: str):
@@ -92,6 +99,29 @@ def work(side: str, folder: str, warm: str) -> None:
         print(json.dumps(answer), flush=True)
 
 
+def start_and_load(side: str, folder: str) -> None:
+    """Load once in this process, say so, and tell the processors' time since it began."""
+    load, _ = {"ours": ours, "transformers": transformers}[side](folder)
+    model = load()
+    print(time.process_time(), flush=True)
+    del model
+
+
+def measure_processes(rounds: int, folder: Path) -> dict[str, list[dict]]:
+    """Start a process for each side in turn; the first of each, which fills caches, is left out."""
+    answers: dict[str, list[dict]] = {side: [] for side in SIDES}
+    for _ in range(rounds + 1):
+        for side in SIDES:
+            command = [sys.executable, __file__, "--once", side, str(folder)]
+            started = time.perf_counter()
+            with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+                assert process.stdout
+                worked = float(process.stdout.readline())
+                seconds = time.perf_counter() - started
+            answers[side].append({NEW: seconds, f"{NEW}, processors' time": worked})
+    return {side: values[1:] for side, values in answers.items()}
+
+
 def write(folder: Path, **sizes) -> None:
     """Save a random BERT of theirs."""
     script = (
@@ -126,26 +156,36 @@ def measure(rounds: int, folder: Path, warm: Path) -> dict[str, list[dict]]:
     return answers
 
 
+def tell(answers: dict[str, list[dict]]) -> None:
+    """Print the medians of each figure in seconds, and their ratio."""
+    for figure in (name for name in answers["ours"][0] if name != "bytes"):
+        medians = {s: statistics.median(a[figure] for a in answers[s]) for s in SIDES}
+        ratio = medians["ours"] / medians["transformers"]
+        each = ", ".join(f"{side} {seconds:.2f} s" for side, seconds in medians.items())
+        print(f"{figure}: {each}, ratio {ratio:.2f}")
+
+
 def main() -> None:
     """Measure, and print a table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--worker", nargs=3, metavar=("SIDE", "FOLDER", "WARM"))
+    parser.add_argument("--once", nargs=2, metavar=("SIDE", "FOLDER"))
     arguments = parser.parse_args()
+    if arguments.once:
+        return start_and_load(*arguments.once)
     if arguments.worker:
         return work(*arguments.worker)
     with tempfile.TemporaryDirectory() as workspace:
         folder, warm = Path(workspace) / "base", Path(workspace) / "warm"
         write(folder)
         write(warm, num_hidden_layers=1, hidden_size=12, intermediate_size=8)
+        processes = measure_processes(arguments.rounds, folder)
         answers = measure(arguments.rounds, folder, warm)
         size = (folder / "model.safetensors").stat().st_size
     print(f"backend {os.environ.get('KERAS_BACKEND', 'default')}, {size / 1e6:.0f} MB, medians")
-    for figure in ("load", "load, processors' time", "load and run"):
-        medians = {s: statistics.median(a[figure] for a in answers[s][1:]) for s in SIDES}
-        ratio = medians["ours"] / medians["transformers"]
-        each = ", ".join(f"{side} {seconds:.2f} s" for side, seconds in medians.items())
-        print(f"{figure}: {each}, ratio {ratio:.2f}")
+    tell(processes)
+    tell({side: values[1:] for side, values in answers.items()})
     peaks = ", ".join(f"{side} {answers[side][0]['bytes'] / size:.2f}" for side in SIDES)
     print(f"memory, in sizes of the file: {peaks}")
 
