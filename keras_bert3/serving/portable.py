@@ -5,6 +5,7 @@ not run, or compute something else; so each is run by its own runtime, at severa
 only if it answers what the backend that trained the task does.
 """
 
+import contextlib
 import importlib.util
 import os
 import tempfile
@@ -33,7 +34,7 @@ class Format(NamedTuple):
     Args:
         name: of the format, to Keras.
         extra: of this package, with what is needed.
-        packages: which those are.
+        packages: which those are, the runtime last.
         load: makes of a file a function from inputs to the output.
     """
 
@@ -59,7 +60,7 @@ def _load_litert(file: str) -> Run:
 
 
 FORMATS = {
-    ".onnx": Format("onnx", "onnx", ("onnx", "onnxruntime", "tf2onnx"), _load_onnx),
+    ".onnx": Format("onnx", "onnx", ("onnx", "tf2onnx", "onnxruntime"), _load_onnx),
     ".tflite": Format("litert", "litert", ("ai_edge_litert",), _load_litert),
 }
 
@@ -142,15 +143,10 @@ def compare(chosen: Format, file: Path, inputs, reference) -> float:
     import keras
 
     largest = 0.0
-    try:
+    runtime = chosen.packages[-1]
+    with _errors_as(f"a file that {runtime} runs at every shape; Keras wrote another"):
         run = chosen.load(str(file))
         pairs = [(run(batch), reference(batch, training=False)) for batch in inputs]
-    except Exception as error:  # runtimes have their own, without a common base
-        message = str(error).strip().splitlines()[0]
-        raise ValueError(
-            f"Expected a file that {chosen.packages[-1]} runs at every shape; Keras wrote another, "
-            f"so nothing is exported. Received: {type(error).__name__}: {message}"
-        ) from error
     for found, expected in pairs:
         expected = keras.ops.convert_to_numpy(expected)
         difference = np.abs(found - expected).max() if found.shape == expected.shape else np.inf
@@ -181,14 +177,20 @@ def write(folder: Path, job: dict[str, Any]) -> dict[str, Any]:
         dense.prepare(task)
     names = next(batches(task))
     specs = {n: keras.layers.InputSpec("int32", (None, None), name=n) for n in names}
+    with _errors_as(f"a task that Keras exports as {job['format']}"):
+        file = str(folder / job["file"])
+        task.export(file, job["format"], input_signature=[specs], verbose=False)
+    return {}
+
+
+@contextlib.contextmanager
+def _errors_as(expected: str):
+    """Say what was expected where something fails; converters' errors have no common base."""
     try:
-        task.export(
-            str(folder / job["file"]), job["format"], input_signature=[specs], verbose=False
-        )
-    except Exception as error:  # converters have their own, without a common base
-        message = str(error).strip().splitlines()[0]
+        yield
+    except Exception as error:
+        message = str(error).strip().partition("\n")[0]
         raise ValueError(
-            f"Expected a task that Keras exports as {job['format']}. "
+            f"Expected {expected}, so nothing is exported. "
             f"Received: {type(error).__name__}: {message}"
         ) from error
-    return {}

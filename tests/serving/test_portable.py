@@ -26,6 +26,8 @@ def written(monkeypatch):
 
     def load(file):
         assert portable.Path(file).read_text() == "new"
+        if isinstance(added["by"], Exception):
+            raise added["by"]
         return lambda inputs: keras.ops.convert_to_numpy(task(inputs, training=False)) + added["by"]
 
     monkeypatch.setattr(export, "_run_apart", write)
@@ -46,7 +48,8 @@ def test_a_file_that_answers_the_same_is_kept(written, tmp_path):
         (1e-3, "a difference of 1.0"),
         (float("nan"), "a difference of nan"),
         (np.zeros((2, 1, 1)), "difference of inf"),
-        ("x", "Expected a file that json runs at every shape"),
+        (OSError("no\nfile"), "Expected a file that json runs at every shape.*OSError: no$"),
+        (OSError(), "so nothing is exported. Received: OSError: $"),
     ],
 )
 def test_another_answer_is_never_left_as_a_file(written, tmp_path, by, message):
