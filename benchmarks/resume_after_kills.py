@@ -6,7 +6,8 @@ One run is left alone. Another of the same settings gets SIGKILL again and again
 at any moment from its start to its first checkpoint, else right after that, so that it gets on.
 Then it gets SIGTERM some times, and is left to end. The last checkpoints of both, which hold
 weights, moments and the states of random generators, must be equal, bit for bit. With
-`--processes 2` (JAX), one of two is killed, and the other must end by itself.
+`--processes 2` (JAX), one of two is killed, and the other must end by itself. Two that lose each
+other, because the machine does not let them run, are started again without counting as killed.
 """
 
 import argparse
@@ -65,8 +66,8 @@ def start(arguments: list[str], count: int) -> list[subprocess.Popen]:
     ]
 
 
-def run(arguments, count, checkpoints=None, ending=signal.SIGKILL, wait=None) -> bool:
-    """Run to the end, or until a signal ends it; whether it ended by itself.
+def run(arguments, count, checkpoints=None, ending=signal.SIGKILL, wait=None) -> str:
+    """Run until it is "finished", "ended" by a signal, or two processes have "lost" each other.
 
     With `wait`, the signal comes after so many seconds, or two new checkpoints if those are sooner;
     without, after one.
@@ -90,10 +91,22 @@ def run(arguments, count, checkpoints=None, ending=signal.SIGKILL, wait=None) ->
     if checkpoints is not None:
         print(f"all ended {time.time() - sent:.0f} s after {ending.name}; ", end="")
     codes = [child.returncode for child in children]
-    expected = {0, -ending, 128 + ending} if checkpoints is not None else {0}
-    if not expected & set(codes) or (count == 1 and codes[0] not in expected):
-        raise SystemExit(f"exit codes {codes}\n" + "\n".join(errors))
-    return all(code == 0 for code in codes)
+    if all(code == 0 for code in codes):
+        return "finished"
+    if {-ending, 128 + ending} & set(codes) and checkpoints is not None:
+        return "ended"
+    if count > 1 and set(codes) <= {1, -signal.SIGABRT}:
+        print(f"lost each other, exit codes {codes}", flush=True)
+        return "lost"
+    raise SystemExit(f"exit codes {codes}\n" + "\n".join(errors))
+
+
+def persist(*arguments) -> str:
+    """`run`, again where two processes have lost each other."""
+    outcome = "lost"
+    while outcome == "lost":
+        outcome = run(*arguments)
+    return outcome
 
 
 def state(folder: Path) -> dict[str, np.ndarray]:
@@ -119,7 +132,7 @@ def main() -> None:
             command(folder / n, data, options.steps, flags) for n in ("whole", "killed")
         )
         started = time.time()
-        run(whole, options.processes)
+        persist(whole, options.processes)
         print(f"left alone: {time.time() - started:.0f} s", flush=True)
         checkpoints = folder / "killed" / "checkpoints"
         endings = [signal.SIGKILL] * options.kills + [signal.SIGTERM] * options.terms
@@ -128,14 +141,14 @@ def main() -> None:
             anywhere = number % 2 and ending == signal.SIGKILL
             wait = random.uniform(0, 1.05 * until_saved) if anywhere else None
             started = time.time()
-            if run(again, options.processes, checkpoints, ending, wait):
+            if persist(again, options.processes, checkpoints, ending, wait) == "finished":
                 break
             until_saved = until_saved if anywhere else time.time() - started
             counts[ending] += 1
             reached = max((p.name for p in checkpoints.glob("step-*")), default="none")
             print(f"{ending.name} {counts[ending]}: {reached}", flush=True)
         else:
-            run(again, options.processes)
+            persist(again, options.processes)
         first, second = state(folder / "whole"), state(folder / "killed")
         equal = [np.array_equal(first[n], second[n], equal_nan=True) for n in first]
         print(", ".join(f"{count} {ending.name}" for ending, count in counts.items()))

@@ -23,8 +23,9 @@ import keras
 import numpy as np
 
 _ENVIRONMENT = "KERAS_DISTRIBUTION_"
-_HEARTBEAT = 10
-"""Seconds without a sign of life after which a process counts as lost (JAX)."""
+_HEARTBEAT = 30
+"""Seconds without a sign of life after which a process counts as lost (JAX). With ten, a machine
+that lets a process wait for its processor that long ends runs that nothing is wrong with."""
 _START = 300
 """Seconds in which all processes must have started."""
 _END = 24 * 3600
