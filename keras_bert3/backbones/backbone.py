@@ -6,6 +6,7 @@ from keras import ops
 
 from keras_bert3.training.fine_tuning import FineTuning
 from keras_bert3.training.optimizers import BertAdam
+from keras_bert3.training.torch_products import use_onednn
 
 
 class Backbone(keras.layers.Layer):
@@ -29,6 +30,10 @@ class Backbone(keras.layers.Layer):
 
     has_pooler = False
     fine_tuning = FineTuning(BertAdam, 3e-5, 0.1)
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        use_onednn()
 
     @property
     def token_embeddings(self):
