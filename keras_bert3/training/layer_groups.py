@@ -60,3 +60,29 @@ def layerwise_rates(backbone, factor) -> dict[str, float]:
         if layer is not pooler and layer not in backbone.blocks and layer.trainable_variables:
             rates[f"/{backbone.name}/{layer.name}/"] = factor**depth
     return rates
+
+
+def factors_of(pieces: dict[str, float], paths: list[str]) -> list[float]:
+    """Return the factor of each path: that of the one piece in it, or 1.
+
+    Raises:
+        ValueError: if a piece is in no path, or two are in one.
+
+    Example:
+        >>> factors_of({"/block_0/": 0.5}, ["bert/block_0/kernel", "head/kernel"])
+        [0.5, 1.0]
+    """
+    found = [[piece for piece in pieces if piece in f"/{path}/"] for path in paths]
+    unused = set(pieces).difference(*found) if pieces else ()
+    if unused:
+        raise ValueError(
+            f"Expected each piece of `rate_factors` in the path of a variable, such as {paths[0]}. "
+            f"Received: {sorted(unused)[0]!r}, which is in none"
+        )
+    for path, matches in zip(paths, found, strict=True):
+        if len(matches) > 1:
+            raise ValueError(
+                f"Expected one piece of `rate_factors` at most in a path. Received: {path}, "
+                f"in which are {' and '.join(map(repr, matches))}"
+            )
+    return [float(pieces[matches[0]]) if matches else 1.0 for matches in found]
