@@ -18,7 +18,7 @@ AVAILABLE = 30
 """ModelVersionStatus.State of a version that can be asked."""
 LARGEST_MESSAGE = 16 * 2**20
 """Bytes of a request, and of a tensor that one value fills."""
-_BROKEN = (ValueError, IndexError, KeyError, TypeError, AttributeError, OverflowError, struct.error)
+BROKEN = (ValueError, IndexError, KeyError, TypeError, AttributeError, OverflowError, struct.error)
 """What reading bytes that are no such message may raise."""
 
 
@@ -56,7 +56,7 @@ def read_predict_request(message: bytes) -> PredictRequest:
         spec = next((read_spec(content) for number, content in parts if number == 1), ModelSpec(""))
         outputs = tuple(content.decode("utf-8") for number, content in parts if number == 3)
         return PredictRequest(spec, _read_tensors(2, parts), outputs)
-    except _BROKEN as error:
+    except BROKEN as error:
         raise ServingError(
             CODES["INVALID_ARGUMENT"], f"Expected a PredictRequest. Received: {error!r}"
         ) from error

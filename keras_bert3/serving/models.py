@@ -10,6 +10,7 @@ from pathlib import Path
 
 from keras_bert3.serving import warm_up
 from keras_bert3.serving.library import CODES, ServingError, load_operations, package_folder
+from keras_bert3.serving.messages import BROKEN
 from keras_bert3.serving.operations import LIBRARIES
 from keras_bert3.serving.session import SavedModelSession
 from keras_bert3.serving.versions import versions
@@ -78,9 +79,18 @@ class Model:
 
     def _load(self, number: int) -> LoadedVersion:
         folder = self.directory / str(number)
-        _load_libraries(folder)
-        session = SavedModelSession(folder, self.threads)
-        count = warm_up.replay(session, folder)
+        try:
+            _load_libraries(folder)
+            session = SavedModelSession(folder, self.threads)
+            with contextlib.ExitStack() as undo:
+                undo.callback(session.close)
+                count = warm_up.replay(session, folder)
+                undo.pop_all()
+        except (OSError, *BROKEN) as error:
+            raise ServingError(
+                CODES["FAILED_PRECONDITION"],
+                f"Expected a whole version in '{folder}'. Received: {error!r}",
+            ) from error
         _LOG.info("%s version %d loaded, %d warm-up requests", self.name, number, count)
         return LoadedVersion(number, session)
 

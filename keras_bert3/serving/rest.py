@@ -42,11 +42,9 @@ def read_inputs(request: dict[str, Any], signature: Signature) -> dict[str, np.n
     if "inputs" in request:
         given = request["inputs"]
         columns = given if _is_named(given, wanted) else {next(iter(wanted)): given}
+        _check_names(columns, wanted)
     else:
         columns = _columns(request["instances"], wanted)
-    unknown = sorted(set(columns) ^ set(wanted))
-    if unknown:
-        raise _invalid(f"Expected inputs {sorted(wanted)}. Received: {sorted(columns)}")
     return {name: _array(name, value, wanted[name]) for name, value in columns.items()}
 
 
@@ -74,12 +72,14 @@ def _columns(instances: Any, wanted: dict[str, TensorInfo]) -> dict[str, list]:
     only = next(iter(wanted))
     rows = [row if _is_named(row, wanted) else {only: row} for row in instances]
     for number, row in enumerate(rows):
-        if not isinstance(row, dict) or set(row) != set(wanted):
-            names = sorted(row) if isinstance(row, dict) else type(row).__name__
-            raise _invalid(
-                f"Expected inputs {sorted(wanted)} in each row. Received: {names} in row {number}"
-            )
+        _check_names(row, wanted, f" in row {number}")
     return {name: [row[name] for row in rows] for name in wanted}
+
+
+def _check_names(given: Any, wanted: dict[str, TensorInfo], where: str = "") -> None:
+    if not isinstance(given, dict) or set(given) != set(wanted):
+        names = sorted(given) if isinstance(given, dict) else type(given).__name__
+        raise _invalid(f"Expected inputs {sorted(wanted)}. Received: {names}{where}")
 
 
 def _array(name: str, value: Any, info: TensorInfo) -> np.ndarray:
@@ -88,7 +88,7 @@ def _array(name: str, value: Any, info: TensorInfo) -> np.ndarray:
         if info.dtype == "string":
             return _text_array(value)
         array = np.array(value)
-        if array.dtype.kind not in ("iu" if info.dtype.startswith("int") else "iuf"):
+        if array.size and array.dtype.kind not in ("iu" if info.dtype.startswith("int") else "iuf"):
             raise ValueError(f"{array.dtype} values")
         limits = np.iinfo(info.dtype) if info.dtype.startswith("int") else None
         if limits and array.size and not limits.min <= array.min() <= array.max() <= limits.max:

@@ -138,11 +138,12 @@ class _Handler(BaseHTTPRequestHandler):
     def _body(self) -> bytes:
         """Read the request; one that is too large is not read at all."""
         size = self.headers.get("Content-Length", "")
-        if not size.isdecimal() or int(size) > LARGEST_REQUEST:
+        if not size.isdecimal() or len(size) > 12 or int(size) > LARGEST_REQUEST:
             self.close_connection = True
             raise ServingError(
                 CODES["INVALID_ARGUMENT"],
-                f"Expected a Content-Length up to {LARGEST_REQUEST}. Received: {size or 'none'}",
+                f"Expected a Content-Length up to {LARGEST_REQUEST}. "
+                f"Received: {size[:12] or 'none'}",
             )
         return self.rfile.read(int(size))
 

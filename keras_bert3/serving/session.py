@@ -70,6 +70,9 @@ class SavedModelSession:
                 status.check()
             self.definitions = _definitions(_content(meta))
             self.signatures = {n: _signature(content) for n, content in self.definitions.items()}
+        except ServingError:
+            library().TF_DeleteGraph(self._graph)
+            raise
         finally:
             library().TF_DeleteSessionOptions(options)
             library().TF_DeleteBuffer(meta)

@@ -47,7 +47,9 @@ def test_rows_and_columns_give_the_same(client):
     ("body", "status", "message"),
     [
         ({"inputs": {"text": ["a"]}}, 400, "Expected inputs ['text', 'text_pair']"),
-        ({"instances": [{"text": "a", "x": "b"}]}, 400, "in row 0"),
+        ({"inputs": [["a"], ["b"]]}, 400, "Expected inputs ['text', 'text_pair']. Received: list"),
+        ({"inputs": 1}, 400, "Expected inputs ['text', 'text_pair']. Received: int"),
+        ({"instances": [{"text": "a", "x": "b"}]}, 400, "['text', 'x'] in row 0"),
         ({"instances": []}, 400, "at least one row"),
         ({"instances": [1], "inputs": [1]}, 400, "either 'instances' or 'inputs'"),
         ({"instances": ["a"], "signature_name": "nothing"}, 400, "Expected a signature among"),
@@ -76,6 +78,7 @@ def test_tokens_out_of_range_are_refused(client):
         ({"segment_ids": [[0] * 5]}, "of the shape of token_ids"),
         ({"token_ids": [[0.5] * 5, [0] * 5]}, "float64 values"),
         ({"lengths": [2**40, 1]}, "a number out of range"),
+        ({n: [[]] for n in ("token_ids", "segment_ids")} | {"lengths": [0]}, "lengths from 1"),
         ({"token_ids": [1, 2]}, "Expected 'token_ids' as int32 of 2 dimensions"),
         ({n: [[0] * 40] for n in ("token_ids", "segment_ids")} | {"lengths": [3]}, "at most 32"),
     ):
@@ -92,8 +95,9 @@ def test_paths_bodies_and_sizes(client):
     assert ask(client, "GET", f"/v1/models/mnli/versions/{'9' * 5000}")[0] == 404
     for body in (b"\xff\xfe", b"{", b"[]", b"[" * 100000):
         assert ask(client, "POST", "/v1/models/mnli:predict", body)[0] == 400
-    huge = {"Content-Length": str(2**40)}
-    assert ask(client, "POST", "/v1/models/mnli:predict", b"", huge)[0] == 400
+    for size in (str(2**40), "9" * 5000, "-1"):
+        length = {"Content-Length": size}
+        assert ask(client, "POST", "/v1/models/mnli:predict", b"", length)[0] == 400
     large = {"text": ["the cat " * 131072], "text_pair": ["dog"]}
     assert predict(client, inputs=large)[0] == 200
 
