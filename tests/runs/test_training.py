@@ -16,6 +16,7 @@ from keras_bert3.runs.training import describe_decay, stretches, train
 from keras_bert3.training.checkpointing import Checkpoints
 from keras_bert3.training.optimizers import BertAdam
 from keras_bert3.training.schedules import WarmupLinearDecay
+from keras_bert3.training.torch_products import use_onednn
 from tests.layer_checks import to_numpy
 
 CONFIG = SimpleNamespace(log_every=4, seed=1)
@@ -58,6 +59,7 @@ class Task(keras.Sequential):
 
 def make_task(seed=0):
     keras.utils.set_random_seed(seed)
+    use_onednn()  # as any backbone would have it: the processes of a test compute the same bits
     layers = [keras.layers.Dense(4), keras.layers.Dropout(0.5), keras.layers.Dense(1)]
     task = Task([keras.Input((3,)), *layers])
     task.compile(BertAdam(WarmupLinearDecay(0.1, 2, 20)), "mse")
