@@ -12,7 +12,7 @@ from keras_bert3.training.checkpointing import whole_value
 
 
 class RunLog(keras.callbacks.Callback):
-    """Log each epoch, and show tokens per second in the progress bar.
+    """Log each epoch, also to the callbacks that follow; show tokens per second as it goes.
 
     Args:
         folder: gets `metrics.csv`, one row an epoch, and event files for TensorBoard.
@@ -75,6 +75,8 @@ class RunLog(keras.callbacks.Callback):
         row["tokens_per_second"] = self._speed()
         row |= self._arithmetic(row["tokens_per_second"])
         self._append(row)
+        if logs is not None:
+            logs.update({name: value for name, value in row.items() if name != "step"})
         for name, value in row.items():
             if name != "step":
                 self.writer.add_scalar(name, value, self.step)

@@ -15,12 +15,13 @@ def fit(folder, epochs=2, first_step=0):
     task.compile()
     log = RunLog(folder, 48, first_step, learning_rate=lambda s: s / 100, flops_per_token=5e11)
     batches = (toy.batch(seed=i) for i in range(1000))
-    task.fit(batches, steps_per_epoch=3, epochs=epochs, callbacks=[log], verbose=0)
+    return task.fit(batches, steps_per_epoch=3, epochs=epochs, callbacks=[log], verbose=0).history
 
 
 def test_every_epoch_is_a_row_and_an_event(tmp_path, monkeypatch):
     monkeypatch.setattr(flops, "device_name", lambda: "Tesla T4")
-    fit(tmp_path)
+    others = fit(tmp_path)  # what callbacks after it see
+    assert others["learning_rate"] == [0.02, 0.05] and min(others["gradient_norm"]) > 0
     fit(tmp_path, epochs=1, first_step=6)
     with (tmp_path / "metrics.csv").open() as file:
         rows = list(csv.DictReader(file))
