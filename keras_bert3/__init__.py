@@ -12,6 +12,7 @@ from keras_bert3.version import __version__
 _MODULE_OF = {
     "Backbone": "keras_bert3.backbones.backbone",
     "BertBackbone": "keras_bert3.backbones.bert",
+    "BiLSTMBackbone": "keras_bert3.backbones.bilstm",
     "BytePairTokenizer": "keras_bert3.tokenizers.byte_pair",
     "ByteLevelBytePairTokenizer": "keras_bert3.tokenizers.byte_level_byte_pair",
     "CausalLM": "keras_bert3.tasks.causal_lm",
@@ -28,6 +29,7 @@ _MODULE_OF = {
     "GPTSimilarityPreprocessor": "keras_bert3.tasks.gpt_preprocessors",
     "GPTTextClassifier": "keras_bert3.tasks.gpt_fine_tuning",
     "LSTMBackbone": "keras_bert3.backbones.lstm",
+    "LeftToRightBertBackbone": "keras_bert3.backbones.left_to_right_bert",
     "MaskedLM": "keras_bert3.tasks.masked_lm",
     "MultipleChoice": "keras_bert3.tasks.multiple_choice",
     "ReplacedTokenDetection": "keras_bert3.tasks.replaced_token_detection",
@@ -58,9 +60,13 @@ __all__ = ["__version__", *_MODULE_OF, *_ROOMS]
 if TYPE_CHECKING:
     from keras_bert3.backbones.backbone import Backbone as Backbone
     from keras_bert3.backbones.bert import BertBackbone as BertBackbone
+    from keras_bert3.backbones.bilstm import BiLSTMBackbone as BiLSTMBackbone
     from keras_bert3.backbones.deberta import DebertaBackbone as DebertaBackbone
     from keras_bert3.backbones.deberta_v2 import DebertaV2Backbone as DebertaV2Backbone
     from keras_bert3.backbones.gpt import GPTBackbone as GPTBackbone
+    from keras_bert3.backbones.left_to_right_bert import (
+        LeftToRightBertBackbone as LeftToRightBertBackbone,
+    )
     from keras_bert3.backbones.lstm import LSTMBackbone as LSTMBackbone
     from keras_bert3.objectives.sift import SiFT as SiFT
     from keras_bert3.tasks.causal_lm import CausalLM as CausalLM

@@ -26,8 +26,8 @@ class Config:
     backbone: str = "bert"
     """bert, gpt, lstm (GPT-1's ablation) or deberta."""
     objective: str | None = None
-    """bert: mlm+nsp or mlm. gpt, lstm: lm. deberta: mlm or rtd (replaced-token detection). None:
-    the first of these."""
+    """bert: mlm+nsp, mlm or ltr (left to right, an ablation). gpt, lstm: lm. deberta: mlm or rtd
+    (replaced-token detection). None: the first of these."""
     data: tuple[str, ...] = ()
     """Files, folders or globs of UTF-8 text. Empty: the documentation that comes with Python."""
     data_format: str = "paragraphs"
@@ -40,11 +40,14 @@ class Config:
     lowercase: bool = True
     """Lower-case the text and strip accents ("uncased")."""
     size: str = "micro"
-    """micro (for a CPU) or a name in keras_bert3/backbones/sizes.py."""
+    """micro (for a CPU), layers x width such as 4x256, or a name in
+    keras_bert3/backbones/sizes.py."""
     dropout: float = 0.0
     """Rate on embeddings, sublayers and attention (paper: 0.1)."""
     masking: str = "tokens"
     """What is masked together: tokens (one by one), whole_words or, for deberta, n_grams."""
+    mask_mix: tuple[float, float, float] = (0.8, 0.1, 0.1)
+    """bert: shares of the chosen tokens that become [MASK], stay, or become another (paper)."""
     without: tuple[str, ...] = ()
     """deberta: parts to leave out, emd (the enhanced mask decoder), c2p or p2c (terms of the
     attention)."""

@@ -130,7 +130,7 @@ class BertBackbone(Backbone):
     def call(self, inputs, layer_outputs=False, training=None):
         """Run the network on a batch."""
         token_ids, segment_ids, padding_mask = self.check_inputs(inputs)
-        mask = attention_mask(padding_mask)
+        mask = self.visible(token_ids, padding_mask)
         hidden = self.embeddings(token_ids, segment_ids, training=training)
         every_layer = [hidden]
         for block in self.blocks:
@@ -140,6 +140,10 @@ class BertBackbone(Backbone):
         if layer_outputs:
             outputs["layer_outputs"] = every_layer
         return outputs
+
+    def visible(self, token_ids, padding_mask):
+        """Which keys each query sees, as `TransformerBlock` takes it: here all real tokens."""
+        return attention_mask(padding_mask)
 
     def get_config(self):
         """The constructor's arguments."""

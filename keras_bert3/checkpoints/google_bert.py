@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from keras_bert3.backbones.bert import BertBackbone
+from keras_bert3.backbones.left_to_right_bert import LeftToRightBertBackbone
 from keras_bert3.checkpoints import folders, huggingface_bert, transfer
 from keras_bert3.checkpoints.description import Description
 from keras_bert3.checkpoints.mapping import Rule, for_layers, rename, transpose
@@ -232,7 +233,7 @@ def save_google_bert(
 
 def _config_of(backbone) -> dict:
     """Write our configuration in their words, where their code computes the same."""
-    if not isinstance(backbone, BertBackbone):
+    if not isinstance(backbone, BertBackbone) or isinstance(backbone, LeftToRightBertBackbone):
         raise ValueError(
             "Expected a `BertBackbone`, the network of google-research/bert. "
             f"Received: a `{type(backbone).__name__}`"

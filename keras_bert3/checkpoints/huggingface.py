@@ -40,6 +40,8 @@ _FAMILY_OF = {
     "DebertaBackbone": huggingface_deberta.V1,
     "DebertaV2Backbone": huggingface_deberta.V2,
 }
+_UNKNOWN = {"LeftToRightBertBackbone"}
+"""Networks that transformers would take for others."""
 DTYPES = ("float32", "float16", "bfloat16")
 """Of the tensors that can be written."""
 _OLD_NAMES = {".LayerNorm.gamma": ".LayerNorm.weight", ".LayerNorm.beta": ".LayerNorm.bias"}
@@ -141,8 +143,9 @@ def save_huggingface(
     if dtype not in DTYPES:
         raise ValueError(f"Expected dtype among {', '.join(DTYPES)}. Received: dtype={dtype!r}")
     backbone, heads, tokenizer = parts_of(model, tokenizer)
-    name = next((c.__name__ for c in type(backbone).__mro__ if c.__name__ in _FAMILY_OF), None)
-    if name is None:
+    classes = [cls.__name__ for cls in type(backbone).__mro__]
+    name = next((name for name in classes if name in _FAMILY_OF), None)
+    if name is None or not _UNKNOWN.isdisjoint(classes):
         raise ValueError(
             f"Expected a backbone among {sorted(_FAMILY_OF)}. Received: {type(backbone).__name__}"
         )

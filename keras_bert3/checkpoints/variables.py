@@ -29,9 +29,12 @@ def variables_by_path(backbone, heads=None) -> dict[str, keras.Variable]:
 
 
 def _below(layer, weight) -> str:
-    """Return the part of a variable's path that follows the name of `layer`."""
+    """Return the part of a variable's path that follows the name of `layer`.
+
+    A backbone that stands in another has built itself before, and its paths are whole.
+    """
     parts = weight.path.split("/")
-    return "/".join(parts[parts.index(layer.name) + 1 :])
+    return "/".join(parts[parts.index(layer.name) + 1 if layer.name in parts else 0 :])
 
 
 def assign(variable: keras.Variable, value: np.ndarray, path: str, source: str) -> None:

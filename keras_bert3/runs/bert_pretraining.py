@@ -1,4 +1,7 @@
-"""BERT's pretraining: masked language modelling, with next-sentence prediction or without."""
+"""BERT's pretraining: masked language modelling, with next-sentence prediction or without.
+
+Its ablation `ltr` predicts every token from those on its left (Devlin et al. 2018, section 5.1).
+"""
 
 from pathlib import Path
 from typing import Any
@@ -7,6 +10,8 @@ import numpy as np
 
 from keras_bert3.backbones import sizes
 from keras_bert3.backbones.bert import BertBackbone
+from keras_bert3.backbones.left_to_right_bert import LeftToRightBertBackbone
+from keras_bert3.data.left_to_right_batches import LeftToRightBatches, LeftToRightEvaluation
 from keras_bert3.data.pretraining_batches import EvaluationBatches, PretrainingBatches
 from keras_bert3.data.pretraining_examples import build_examples
 from keras_bert3.data.tokenized_corpus import TokenizedCorpus
@@ -29,6 +34,7 @@ MICRO = {
     "initializer_range": 0.06,
 }
 MASKING = ("tokens", "whole_words")
+_BATCHES = {"ltr": (LeftToRightBatches, LeftToRightEvaluation)}
 
 
 def check(config) -> None:
@@ -65,11 +71,17 @@ def make_tokenizer(config) -> WordPieceTokenizer:
 
 def make_phases(folder: Path, config, corpus: TokenizedCorpus, tokenizer) -> list[Phase]:
     """Cut examples for both sequence lengths."""
-    next_sentence = pretraining.objective_of(config) == "mlm+nsp"
+    objective = pretraining.objective_of(config)
+    next_sentence = objective == "mlm+nsp"
     fewest = 2 if next_sentence else 1  # a random second segment needs another document
     training, held_out = pretraining.split_documents(corpus, config, fewest)
     cut: dict[str, Any] = {"seed": config.seed, "next_sentence": next_sentence}
-    options: dict[str, Any] = {"seed": config.seed, "whole_words": config.masking == "whole_words"}
+    options: dict[str, Any] = {
+        "seed": config.seed,
+        "whole_words": config.masking == "whole_words",
+        "probabilities": getattr(config, "mask_mix", pretraining.MASK_MIX),
+    }
+    batches, evaluation = _BATCHES.get(objective, (PretrainingBatches, EvaluationBatches))
     phases = []
     for length, batch_size, steps in pretraining.plan_of(config):
         print(f"Cutting examples of {length} tokens ...", flush=True)
@@ -82,8 +94,8 @@ def make_phases(folder: Path, config, corpus: TokenizedCorpus, tokenizer) -> lis
             Phase(
                 length,
                 steps,
-                PretrainingBatches(corpus, rows, tokenizer, length, batch_size, **options),
-                EvaluationBatches(corpus, held, tokenizer, length, batch_size, **options),
+                batches(corpus, rows, tokenizer, length, batch_size, **options),
+                evaluation(corpus, held, tokenizer, length, batch_size, **options),
             )
         )
     return phases
@@ -98,7 +110,8 @@ def examples(path: Path, corpus, documents, length, num_duplicates, **cut) -> np
 
 def make_task(config, tokenizer) -> MaskedLM:
     """Build and compile the model of `config.size`."""
-    backbone = BertBackbone(
+    is_bidirectional = pretraining.objective_of(config) != "ltr"
+    backbone = (BertBackbone if is_bidirectional else LeftToRightBertBackbone)(
         **{
             **pretraining.size_of(config, MICRO, sizes.BERT),
             "vocabulary_size": tokenizer.vocabulary_size,

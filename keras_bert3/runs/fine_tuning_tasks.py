@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from keras_bert3.backbones.backbone import Backbone
+from keras_bert3.backbones.bilstm import BiLSTMBackbone
 from keras_bert3.backbones.deberta import DebertaBackbone
 from keras_bert3.backbones.gpt import GPTBackbone
 from keras_bert3.backbones.lstm import LSTMBackbone
@@ -79,14 +80,16 @@ def origin_of(preset: str) -> Origin:
     """
     folder = local_folder(preset)
     description = reader_of(folder).describe(folder)
-    found = public_class(description.backbone_class, Backbone)
+    name, config = description.backbone_class, description.backbone_config
+    if name == BiLSTMBackbone.__name__:  # of the family of what it stands on
+        name, config = config["encoder"]["class"], config["encoder"]["config"]
+    found = public_class(name, Backbone)
     family = "bert"
     if issubclass(found, DebertaBackbone):
         family = "deberta"
     elif issubclass(found, GPTBackbone | LSTMBackbone):
         family = "gpt"
-    width = description.backbone_config["hidden_dim"]
-    return Origin(family, width, description.task_class, description.task_config)
+    return Origin(family, config["hidden_dim"], description.task_class, description.task_config)
 
 
 def task_class_of(benchmark: Any, family: str) -> type:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from keras_bert3.backbones.left_to_right_bert import LeftToRightBertBackbone
 from keras_bert3.metrics.masked_lm import (
     evaluate_masked_lm,
     uniform_cross_entropy,
@@ -85,7 +86,9 @@ def report(folder: Path, config, task: MaskedLM, corpus, phases: list[Phase]) ->
     """Print and save the evaluation, three filled masks and the model card of the preset."""
     scores = evaluate(task, corpus, phases[0])
     write_json(folder / "evaluation.json", scores)
-    print(f"\nHeld-out masked LM, nats per token over {scores['predictions']:,.0f} predictions")
+    is_masked = not isinstance(task.backbone, LeftToRightBertBackbone)
+    kind = "masked" if is_masked else "left-to-right"
+    print(f"\nHeld-out {kind} LM, nats per token over {scores['predictions']:,.0f} predictions")
     print(f"  uniform (ln {corpus.vocabulary_size})  {scores['uniform_cross_entropy']:.3f}")
     print(f"  unigram frequencies  {scores['unigram_cross_entropy']:.3f}")
     print(f"  this model           {scores['masked_lm_loss']:.3f}")
@@ -93,7 +96,7 @@ def report(folder: Path, config, task: MaskedLM, corpus, phases: list[Phase]) ->
     if "next_sentence_accuracy" in scores:
         print(f"Next-sentence accuracy {scores['next_sentence_accuracy']:.1%} (chance: 50%)")
     print()
-    for text, suggestions in fill_examples(task, corpus, phases[0]):
+    for text, suggestions in fill_examples(task, corpus, phases[0]) if is_masked else ():
         print(f"{text}\n    [MASK] = {suggestions}")
     card = _card(folder.resolve() / "preset", config, task, scores)
     (folder / "preset" / "README.md").write_text(card, encoding="utf-8")

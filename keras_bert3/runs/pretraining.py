@@ -11,6 +11,7 @@ What they do not share stands in one module an objective, found by `course_of`. 
 
 import importlib
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,12 +32,14 @@ from keras_bert3.training import replicas
 COURSES = {
     ("bert", "mlm+nsp"): "bert_pretraining",
     ("bert", "mlm"): "bert_pretraining",
+    ("bert", "ltr"): "bert_pretraining",
     ("gpt", "lm"): "gpt_pretraining",
     ("lstm", "lm"): "gpt_pretraining",
     ("deberta", "mlm"): "deberta_pretraining",
     ("deberta", "rtd"): "replaced_token_pretraining",
 }
 
+MASK_MIX = (0.8, 0.1, 0.1)
 _DTYPE_POLICIES = ("float32", "mixed_bfloat16", "mixed_float16")
 
 
@@ -121,7 +124,20 @@ def check(config) -> None:
         )
     if getattr(config, "remat", False) and config.backbone == "lstm":
         raise ValueError("Expected --remat with Transformer blocks. Received: --backbone lstm")
+    check_mask_mix(config)
     course_of(config).check(config)
+
+
+def check_mask_mix(config) -> None:
+    """Refuse shares that are none, or that would change nothing."""
+    mix = tuple(getattr(config, "mask_mix", MASK_MIX))
+    if min(mix) < 0 or abs(sum(mix) - 1) > 1e-6:
+        raise ValueError(f"Expected mask_mix of three shares that sum to 1. Received: {mix}")
+    is_masked = config.backbone == "bert" and objective_of(config) != "ltr"
+    if mix != MASK_MIX and not is_masked:
+        raise ValueError(
+            f"Expected mask_mix={MASK_MIX} but for BERT's masked LM. Received: mask_mix={mix}"
+        )
 
 
 def start(config) -> scaling.Scale:
@@ -130,16 +146,28 @@ def start(config) -> scaling.Scale:
 
 
 def size_of(config, micro: dict[str, Any], published: dict[str, dict]) -> dict[str, Any]:
-    """Return the backbone's arguments for `config.size`: `micro`, or a published size.
+    """Return the backbone's arguments for `config.size`.
+
+    Args:
+        config: with `size`: `micro`, a published size, or layers and width, such as `4x256`, in the
+            proportions of BERT and with the first weights of `micro`.
+        micro: arguments of that size.
+        published: arguments by name.
 
     Raises:
         ValueError: if there is no such size.
     """
     if config.size == "micro":
         return micro
+    if match := re.fullmatch(r"([1-9]\d*)x([1-9]\d*)", config.size):
+        layers, width = int(match[1]), int(match[2])
+        if width % 64 == 0 and "num_layers" in micro:
+            sizes = {"num_heads": width // 64, "hidden_dim": width, "intermediate_dim": 4 * width}
+            return {**micro, "num_layers": layers, **sizes}
     if config.size not in published:
         raise ValueError(
-            f"Expected `size` to be one of micro, {', '.join(published)}. Received: {config.size!r}"
+            f"Expected `size` to be one of micro, {', '.join(published)}, or layers x width, as "
+            f"4x256, where heads are 64 wide. Received: {config.size!r}"
         )
     return published[config.size]
 
