@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# The ablations of Devlin et al. 2018 (tables 5, 6 and 8, appendix C.1), small enough for an hour on
+# two cores: models of 2 x 128, 1,500 steps on your text, a slice of each benchmark.
+#
+#     recipes/runs/ablations_bert.sh --data 'text/*.txt' --glue glue/ --ner wnut17/ --squad squad/ \
+#         --output runs/ablations
+#
+# --data: files, folders or globs of plain text, blank lines between documents, such as a few novels
+# or a sample of Wikipedia (5 MB are enough). --glue holds MNLI, QNLI, MRPC and SST-2 with their
+# official files, --ner WNUT-17's, --squad train-v1.1.json and dev-v1.1.json. What is left out, its
+# columns stay empty. What follows -- goes to every fine-tuning, such as `-- --quoted`.
+#
+# STEPS (1500), ROWS (3000), QUESTIONS (300), EPOCHS (2) and RATE (3e-4) are read from the
+# environment. Given again, the command goes on where it was stopped. In the end tables.md has the
+# paper's tables with a column of ours.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+data= glue= ner= squad= output=runs/ablations more=()
+while [ $# -gt 0 ]; do
+    case $1 in
+        --data) data=$2 ;; --glue) glue=$2 ;; --ner) ner=$2 ;; --squad) squad=$2 ;;
+        --output) output=$2 ;;
+        --) shift; more=("$@"); break ;;
+        *) echo "Expected --data, --glue, --ner, --squad, --output or --. Received: $1" >&2; exit 2 ;;
+    esac
+    shift 2
+done
+[ -n "$data" ] || { echo "Expected --data with text to pretrain on. Received: none" >&2; exit 2; }
+steps=${STEPS:-1500} rows=${ROWS:-3000} questions=${QUESTIONS:-300}
+half=$((steps / 2))
+
+pretrain() { # name, flags: a model in $output/name/pretrain
+    local run=$output/$1/pretrain
+    shift
+    [ -e "$run/finished.json" ] && return
+    local known=()
+    [ -e "$output/base/pretrain/preset/vocab.txt" ] &&
+        known=(--vocabulary "$output/base/pretrain/preset/vocab.txt")
+    python recipes/pretrain.py micro --data "$data" --steps "$steps" --warmup-steps $((steps / 10)) \
+        --num-duplicates 3 --log-every "$half" --output "$run" ${known[@]+"${known[@]}"} "$@"
+}
+
+finetune() { # name, task, benchmark, preset, folder of the data, flags: scores in $output/name/task
+    local run=$output/$1/$2 benchmark=$3 preset=$4 folder=$5
+    shift 5
+    [ -e "$run/finished.json" ] && return
+    python recipes/finetune.py "$benchmark" --preset "$preset" --data "$folder" --output "$run" \
+        --most "$rows" --epochs "${EPOCHS:-2}" --learning-rates "${RATE:-3e-4}" --batch-size 32 \
+        --sequence-length 64 --by-length ${more[@]+"${more[@]}"} "$@"
+    rm -r "$run/preset"
+}
+
+glue() { # name, preset, tasks
+    local name=$1 preset=$2 task
+    shift 2
+    [ -n "$glue" ] || return 0
+    for task in "$@"; do
+        case $task in mnli) folder=MNLI ;; qnli) folder=QNLI ;; mrpc) folder=MRPC ;; sst2) folder=SST-2 ;; esac
+        finetune "$name" "$task" "$task" "$preset" "$glue/$folder"
+    done
+}
+
+entities() { # name, preset: the model trained, and its layers as features
+    [ -n "$ner" ] || return 0
+    finetune "$1" ner wnut17 "$2" "$ner"
+    [ -e "$output/$1/features" ] || python recipes/add_bilstm.py --preset "$2" \
+        --output "$output/$1/features" --layers 0 1 2 --num-lstm-layers 2
+    finetune "$1" ner-features wnut17 "$output/$1/features" "$ner" --learning-rates 1e-3
+}
+
+# Table 5, and what all tables share.
+pretrain base --presets-every "$half"
+pretrain no-nsp --objective mlm
+pretrain ltr --objective ltr
+[ -e "$output/ltr-bilstm/start" ] || python recipes/add_bilstm.py \
+    --preset "$output/ltr/pretrain/preset" --output "$output/ltr-bilstm/start"
+for name in base no-nsp ltr ltr-bilstm; do
+    preset=$output/$name/pretrain/preset
+    [ "$name" = ltr-bilstm ] && preset=$output/$name/start
+    glue "$name" "$preset" mnli qnli mrpc sst2
+    [ -z "$squad" ] || finetune "$name" squad1 squad1 "$preset" "$squad" --most "$questions" \
+        --sequence-length 128
+done
+
+# Table 6: size.
+for size in 1x64 2x64 4x128 4x192; do
+    pretrain "size-$size" --size "$size"
+    glue "size-$size" "$output/size-$size/pretrain/preset" mnli mrpc sst2
+done
+
+# Table 8: what hidden tokens look like.
+entities base "$output/base/pretrain/preset"
+for mix in 100-0-0 80-0-20 80-20-0 0-20-80 0-0-100; do
+    shares=$(echo "$mix" | awk -F- '{ print $1 / 100, $2 / 100, $3 / 100 }')
+    # shellcheck disable=SC2086
+    pretrain "mix-$mix" --mask-mix $shares
+    glue "mix-$mix" "$output/mix-$mix/pretrain/preset" mnli
+    entities "mix-$mix" "$output/mix-$mix/pretrain/preset"
+done
+
+# Appendix C.1: steps.
+glue steps-0 "$output/base/pretrain/presets/step-00000000" mnli
+glue steps-half "$output/base/pretrain/presets/step-$(printf %08d "$half")" mnli
+
+python recipes/ablation_tables.py "$output"
