@@ -67,9 +67,15 @@ class Backbone(keras.layers.Layer):
         segment_ids = inputs.get("segment_ids")
         if segment_ids is None:
             segment_ids = ops.zeros_like(token_ids)
+        mask = inputs["padding_mask"]
+        if None not in (length, mask.shape[-1]) and length != mask.shape[-1]:
+            raise ValueError(
+                "Expected `padding_mask` to have a value a token. Received: shape "
+                f"{tuple(mask.shape)} beside `token_ids` of shape {tuple(token_ids.shape)}"
+            )
         check_range("token_ids", token_ids, self.vocabulary_size)
         check_range("segment_ids", segment_ids, self.num_segments)
-        return token_ids, segment_ids, inputs["padding_mask"]
+        return token_ids, segment_ids, mask
 
     def compute_output_spec(self, inputs, layer_outputs=False, training=None):
         """Declare the outputs for symbolic inputs, lengths unknown or not."""

@@ -212,7 +212,7 @@ class MaskedLM(Task):
 
         Args:
             texts: a string or a list of strings that contain `[MASK]`.
-            top_k: suggestions a mask.
+            top_k: suggestions a mask, at least one.
 
         Returns:
             For a string a list with one entry a mask, each a list of `(token, probability)`,
@@ -220,8 +220,11 @@ class MaskedLM(Task):
 
         Raises:
             ValueError: if a text has no mask, or loses one by truncation; if the enhanced mask
-                decoder or the head of a DeBERTa was neither loaded nor trained.
+                decoder or the head of a DeBERTa was neither loaded nor trained; for a `top_k`
+                below 1.
         """
+        if top_k < 1:
+            raise ValueError(f"Expected `top_k` of at least 1. Received: {top_k}")
         if isinstance(texts, str):
             return self.fill_mask([texts], top_k)[0]
         self._check_heads_are_known()

@@ -99,6 +99,10 @@ class ReplacedTokenDetection(Task):
         _check(backbone, generator, sharing)
         if not 0 < temperature < float("inf"):
             raise ValueError(f"Expected a positive temperature. Received: {temperature!r}")
+        if not 0 <= discriminator_weight < float("inf"):
+            raise ValueError(
+                f"Expected `discriminator_weight` of at least 0. Received: {discriminator_weight!r}"
+            )
         self.sharing = sharing
         self.discriminator_weight = discriminator_weight
         self.temperature = temperature

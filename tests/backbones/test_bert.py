@@ -122,6 +122,8 @@ def test_M5_padding_changes_nothing_and_a_mask_is_asked_for():
     np.testing.assert_allclose(sequence(backbone)[1:, :4], want, atol=1e-5)
     with pytest.raises(ValueError, match=r"'padding_mask'.*Received: \['token_ids'\]"):
         backbone({"token_ids": IDS})
+    with pytest.raises(ValueError, match="`padding_mask` to have a value a token.*shape .2, 4."):
+        backbone({**INPUTS, "padding_mask": MASK[:, :4]})
 
 
 def test_M7_ids_under_padding_do_not_leak():

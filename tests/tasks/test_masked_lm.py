@@ -154,6 +154,8 @@ def test_fill_mask_ranks_tokens_by_probability():
 def test_fill_mask_without_a_mask_is_refused():
     with pytest.raises(ValueError, match=r"at least one \[MASK\].*Received: 'the cat'"):
         toy.masked_lm().fill_mask("the cat")
+    with pytest.raises(ValueError, match="`top_k` of at least 1. Received: -1"):
+        toy.masked_lm().fill_mask("the [MASK]", top_k=-1)
 
 
 def test_positions_beyond_the_sequence_are_refused():

@@ -147,5 +147,7 @@ def test_what_cannot_be_trained_together_is_refused():
         make().compile(adversarial=SiFT())
     with pytest.raises(ValueError, match="positive temperature. Received: 0"):
         make(temperature=0)
+    with pytest.raises(ValueError, match="`discriminator_weight` of at least 0. Received: -1"):
+        make(discriminator_weight=-1)
     with pytest.raises(ValueError, match="with 'mask_positions'"):
         make()({"token_ids": np.ones((1, 3), "int32"), "padding_mask": np.ones((1, 3))})
