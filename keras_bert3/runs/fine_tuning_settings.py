@@ -49,6 +49,9 @@ PAPERS: dict[str, dict[str, Settings]] = {
         "mnli": Settings(_DEBERTA_GRID, 64, 3, 256),
         "squad1": Settings(_DEBERTA_GRID, 32, 10, 384),
         "squad2": Settings(_DEBERTA_GRID, 32, 10, 384),
+        "conll2003": Settings(_DEBERTA_GRID, 16, 15, 512),
+        "wnut17": Settings(_DEBERTA_GRID, 16, 15, 512),
+        "wikiann": Settings(_DEBERTA_GRID, 16, 15, 512),
         "race": Settings(_DEBERTA_GRID, 32, 10, 512),
         "dream": Settings(_DEBERTA_GRID, 32, 10, 512),
         OTHERS: Settings(_DEBERTA_GRID, 32, 10, 256),
@@ -62,13 +65,15 @@ PAPERS: dict[str, dict[str, Settings]] = {
 |         | SQuAD 1.1; 2.0; SWAG                | sections 4.2; 4.3; 4.4                         |
 |         | all others: range                   | appendix A.3                                   |
 |         | lengths 128 and 384                 | google-research/bert, README and `run_squad.py`|
-| gpt     | all                                 | Radford et al. 2018, section 4.1; lengths as in|
-|         |                                     | openai/finetune-transformer-lm `train.py`      |
-| deberta | grids, 10 epochs at most            | He et al. 2021, appendix A                     |
+| gpt     | all                                 | Radford et al. 2018, section 4.1, and openai/  |
+|         |                                     | finetune-transformer-lm `train.py`: n_iter 3,  |
+|         |                                     | n_batch 8 on each of n_gpu 4, n_ctx 512        |
+| deberta | grids, 10 epochs at most            | He et al. 2021, appendix A; microsoft/FLAML    |
+|         |                                     | `get_deberta_space` lists the same             |
 |         | GLUE: rows, epochs, lengths of base | microsoft/DeBERTa `experiments/glue/*.sh`      |
+|         | named entities: rows, epochs, length| the same, `experiments/ner/ner.sh`             |
 
-Where neither says a thing, the value is that of a benchmark with texts of the same kind. Not
-compared with their sources yet: DeBERTa's grids and limit of epochs, GPT-1's rows and epochs.
+Where neither says a thing, the value is that of a benchmark with texts of the same kind.
 """
 
 
