@@ -105,13 +105,13 @@ def _onnx_inputs(tokens):
     return {"input_ids": tokens, "attention_mask": np.ones_like(tokens)}
 
 
-def write_published(folder: Path) -> None:
-    """Write a BERT-base classifier as transformers does, and as ONNX."""
+def write_published(folder: Path, layers: int) -> None:
+    """Write a classifier of BERT-base's widths as transformers does, and as ONNX."""
     import torch
     from transformers import BertConfig, BertForSequenceClassification
 
     torch.manual_seed(0)
-    config = BertConfig(num_labels=3, initializer_range=0.05)
+    config = BertConfig(num_hidden_layers=layers, num_labels=3, initializer_range=0.05)
     model = BertForSequenceClassification(config).eval()
     model.save_pretrained(folder / "published")
     dims = {0: torch.export.Dim("rows"), 1: torch.export.Dim("length")}
@@ -214,6 +214,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--sides", nargs="+", choices=SIDES, default=list(SIDES))
     parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--layers", type=int, default=12, help="fewer to see whether all runs")
     parser.add_argument("--core", type=int, default=0)
     parser.add_argument("--processor-time", action="store_true")
     parser.add_argument("--side", choices=SIDES, help=argparse.SUPPRESS)
@@ -226,7 +227,7 @@ def main() -> None:
         folder = chosen.folder or Path(temporary)
         folder.mkdir(exist_ok=True)
         if not (folder / "model.onnx").exists():
-            write_published(folder)
+            write_published(folder, chosen.layers)
         if not (folder / "served").exists():
             write_served(folder)
         options = ["--processor-time"] * chosen.processor_time

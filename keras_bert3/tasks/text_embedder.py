@@ -26,7 +26,7 @@ def mean_of_tokens(hidden, padding_mask):
     """
     weights = ops.cast(ops.not_equal(ops.cast(padding_mask, "int32"), 0), hidden.dtype)
     count = ops.maximum(ops.sum(weights, axis=1), 1.0)
-    return ops.einsum("bqw,bq->bw", hidden, weights) / count[:, None]
+    return ops.matmul(weights[:, None], hidden)[:, 0] / count[:, None]
 
 
 POOLINGS = {

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from keras_bert3.serving import export, portable
+from keras_bert3.tasks.text_embedder import TextEmbedder
 from tests.serving.conftest import classifier
 from tests.tasks import toy
 
@@ -73,11 +74,14 @@ def test_what_cannot_be_exported_is_refused_first(task, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("kind", ["classifier", "embedder"])
 @pytest.mark.parametrize("file", FILES)
-def test_other_runtimes_give_the_outputs_of_the_training_backend(task, tmp_path, file):
+def test_other_runtimes_give_the_outputs_of_the_training_backend(task, tmp_path, file, kind):
     chosen = portable.FORMATS[portable.Path(file).suffix]
     for package in ("tensorflow", *chosen.packages):
         pytest.importorskip(package, exc_type=ImportError)
+    if kind == "embedder":
+        task = TextEmbedder(task.backbone)
     assert portable.export_file(task, tmp_path / file) <= 1e-5
     run = chosen.load(str(tmp_path / file))
     inputs = next(portable.batches(task))
