@@ -8,6 +8,7 @@ import numpy as np
 
 from keras_bert3.backbones.backbone import check_range
 from keras_bert3.tasks.adversarial import adversarial_loss
+from keras_bert3.tasks.grain_batches import GrainBatches, is_grain, with_length
 from keras_bert3.tasks.kept_weights import kept_weights
 from keras_bert3.tasks.preprocessor import Preprocessor, as_texts, is_pair, is_text
 from keras_bert3.tasks.text_batches import TextBatches, batches_by_length
@@ -116,18 +117,19 @@ class Task(keras.Model):
         Where `compile` was not called, it is now, with the paper's schedule over as many updates as
         this call will do.
         """
-        x, y = self._text_or_tensors(x, y)
+        x, y = self._text_or_tensors(with_length(x), y)
         self._check_ids(x)
-        validation = kwargs.get("validation_data")
+        validation = with_length(kwargs.get("validation_data"))
         if isinstance(validation, tuple):
-            kwargs["validation_data"] = self._validation(*validation, batch_size=batch_size)
+            validation = self._validation(*validation, batch_size=batch_size)
+        kwargs["validation_data"] = validation
         if self.is_text(x):
             x = self._text_batches(x, y, sample_weight, batch_size=batch_size, shuffle=shuffle)
             y, sample_weight, shuffle, batch_size = None, None, False, None
         if not self.compiled:
             self.compile(self.default_optimizer(count_updates(x, batch_size, **kwargs)))
-        has_order = isinstance(x, TextBatches) or hasattr(x, "__next__")  # one of its own
-        shuffle = shuffle and not has_order
+        is_batches = isinstance(x, TextBatches | GrainBatches) or is_grain(x)
+        shuffle = shuffle and not (is_batches or hasattr(x, "__next__"))  # an order of its own
         with kept_weights(self):
             return super().fit(
                 x, y, batch_size, shuffle=shuffle, sample_weight=sample_weight, **kwargs
@@ -151,7 +153,7 @@ class Task(keras.Model):
         """Return the loss and metrics on strings, arrays or anything Keras takes."""
         if not self.compiled:
             self.compile()
-        x, y = self._text_or_tensors(x, y)
+        x, y = self._text_or_tensors(with_length(x), y)
         if self.is_text(x):
             batches = self._text_batches(x, y, sample_weight, batch_size=batch_size)
             with kept_weights(self):
@@ -162,7 +164,7 @@ class Task(keras.Model):
 
     def predict(self, x, batch_size=None, **kwargs):
         """Return the outputs for strings, arrays or anything Keras takes."""
-        x = as_texts(x)
+        x = as_texts(with_length(x))
         if self.is_text(x):
             x = self.preprocess(x)
         self._check_ids(x)
