@@ -23,6 +23,7 @@ import logging
 import re
 import sys
 import time
+import urllib.parse
 from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -96,7 +97,7 @@ class _Handler(BaseHTTPRequestHandler):
         started, name, status = time.perf_counter(), "", "OK"
         try:
             body = self._body()
-            found = _PATH.fullmatch(self.path)
+            found = self._place()
             if found is None or found["what"] != ":predict":
                 raise ServingError(
                     CODES["NOT_FOUND"],
@@ -127,8 +128,11 @@ class _Handler(BaseHTTPRequestHandler):
         except ServingError as error:
             self._answer(HTTP_STATUS.get(error.code, 500), {"error": str(error)})
 
+    def _place(self) -> re.Match | None:
+        return _PATH.fullmatch(urllib.parse.unquote(self.path))
+
     def _look(self) -> dict[str, Any]:
-        found = _PATH.fullmatch(self.path)
+        found = self._place()
         if found is None or found["what"] not in (None, "/metadata"):
             raise ServingError(CODES["NOT_FOUND"], f"Expected a known path. Received: {self.path}")
         number = int(found["version"]) if found["version"] else None

@@ -33,6 +33,9 @@ from keras_bert3.tasks.masked_lm import MaskedLM
 from keras_bert3.tasks.multiple_choice import MultipleChoice
 from keras_bert3.tasks.token_classifier import TokenClassifier
 
+UNPAIRED = (CausalLM, MaskedLM, MultipleChoice)
+"""Whose rows hold no `text_pair`."""
+
 
 class Signatures:
     """Makes the functions of one task.
@@ -42,7 +45,7 @@ class Signatures:
         pair: whether `serving_default` takes `text_pair` beside `text`.
 
     Raises:
-        ValueError: for a task that cannot be served, or a pair where there is no text.
+        ValueError: for a task that cannot be served, or a pair where there is none.
     """
 
     def __init__(self, task, pair: bool = False) -> None:
@@ -65,9 +68,10 @@ class Signatures:
         if isinstance(task, TokenClassifier) and tags_have_graph(task.preprocessor):
             self.tags = GraphTags(task.preprocessor)
         self.pair = pair or isinstance(task, GPTSimilarity)
-        if pair and self.text is None:
+        if pair and (self.text is None or isinstance(task, UNPAIRED)):
             raise ValueError(
-                "Expected a task whose texts are tokenised in the graph for pair=True. Received: "
+                "Expected a task of one text or two, tokenised in the graph, for pair=True. "
+                f"Received: a {type(task).__name__} with "
                 f"{type(getattr(task.preprocessor, 'tokenizer', None)).__name__}"
             )
 

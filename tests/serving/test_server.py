@@ -122,7 +122,7 @@ def test_the_page_fetches_nothing_from_elsewhere(client):
 
 
 def test_a_new_version_is_taken_up_under_load_and_training_code_is_not_needed(exported, tmp_path):
-    moved = tmp_path / "mnli"
+    moved = tmp_path / "é 1"
     shutil.copytree(exported[1], moved)
     failures, versions, stop = [], set(), threading.Event()
     with served(moved) as (client, process):
@@ -143,7 +143,7 @@ def test_a_new_version_is_taken_up_under_load_and_training_code_is_not_needed(ex
             until = time.monotonic() + 120
             while "2" not in versions and time.monotonic() < until:
                 time.sleep(0.2)
-                states = json.loads(ask(client, "GET", "/v1/models/mnli")[1])
+                states = json.loads(ask(client, "GET", "/v1/models/%C3%A9%201")[1])
                 versions.add(states["model_version_status"][0]["version"])
             (moved / "3").mkdir()  # no model: the second version goes on
             time.sleep(1.5)
@@ -154,7 +154,7 @@ def test_a_new_version_is_taken_up_under_load_and_training_code_is_not_needed(ex
         assert not failures
         assert versions == {"1", "2"}
         client.predict({"text": ["the cat"], "text_pair": ["dog"]}, version=2)
-        with pytest.raises(RequestError, match="Expected version 2 of 'mnli'. Received: 3"):
+        with pytest.raises(RequestError, match="Expected version 2 of 'é 1'. Received: 3"):
             client.predict({"text": ["the cat"], "text_pair": ["dog"]}, version=3)
         # no keras, no training code: the process has the C library and numpy
         maps = Path(f"/proc/{process.pid}/maps")

@@ -219,7 +219,7 @@ def test_language_models_continue_strings_and_tokens():
     np.testing.assert_allclose(found[1], tf.nn.log_softmax(alone[0, -1]), atol=1e-5)
     task = CausalLM(gpt_backbone(size))
     assert sorted(Signatures(task).functions()) == ["serving_default", "tokens"]
-    with pytest.raises(ValueError, match="pair=True. Received: NoneType"):
+    with pytest.raises(ValueError, match="pair=True. Received: a CausalLM with NoneType"):
         Signatures(task, pair=True)
 
 
@@ -265,6 +265,14 @@ def test_deberta_fills_masks_among_bytes_as_in_python():
             assert found["tokens"][row, mask].numpy().tolist() == names
             given = [p for _, p in pairs]
             np.testing.assert_allclose(found["probabilities"][row, mask], given, atol=1e-5)
+
+
+def test_a_second_text_is_never_taken_and_left_unread():
+    from keras_bert3.tasks.multiple_choice import MultipleChoice
+
+    for task in (toy.masked_lm(), MultipleChoice(backbone(), Preprocessor(toy.tokenizer()))):
+        with pytest.raises(ValueError, match=f"pair=True. Received: a {type(task).__name__} with"):
+            Signatures(task, pair=True)
 
 
 def test_only_tasks_with_known_outputs_are_served():
