@@ -7,10 +7,12 @@
 #
 # --data: files, folders or globs of plain text, blank lines between documents, such as a few novels
 # or a sample of Wikipedia (5 MB are enough). --glue holds MNLI, QNLI, MRPC and SST-2 with their
-# official files, --ner WNUT-17's, --squad train-v1.1.json and dev-v1.1.json. What is left out, its
-# columns stay empty. What follows -- goes to every fine-tuning, such as `-- --quoted`.
+# official files, --ner WNUT-17's, --squad train-v1.1.json and dev-v1.1.json. All of a development file
+# is scored after each epoch: for an hour it should have a thousand rows, SQuAD's some hundred
+# questions. What is left out, its columns stay empty. What follows -- goes to every fine-tuning, such
+# as `-- --quoted`.
 #
-# STEPS (1500), ROWS (3000), QUESTIONS (300), EPOCHS (2) and RATE (3e-4) are read from the
+# STEPS (1500), ROWS (2000), QUESTIONS (300), EPOCHS (2) and RATE (3e-4) are read from the
 # environment. Given again, the command goes on where it was stopped. In the end tables.md has the
 # paper's tables with a column of ours.
 set -euo pipefail
@@ -26,7 +28,7 @@ while [ $# -gt 0 ]; do
     shift 2
 done
 [ -n "$data" ] || { echo "Expected --data with text to pretrain on. Received: none" >&2; exit 2; }
-steps=${STEPS:-1500} rows=${ROWS:-3000} questions=${QUESTIONS:-300}
+steps=${STEPS:-1500} rows=${ROWS:-2000} questions=${QUESTIONS:-300}
 half=$((steps / 2))
 
 pretrain() { # name, flags: a model in $output/name/pretrain
