@@ -1,5 +1,7 @@
 """Adam with decoupled weight decay: what all `optimizers` share."""
 
+import math
+
 import keras
 from keras import ops
 
@@ -156,9 +158,12 @@ class DecoupledAdam(keras.optimizers.Optimizer):
         return 1.0
 
     def _corrections(self, dtype):
-        """Return c1 and c2 of the present update."""
+        """Return c1 and c2 of the present update.
+
+        As 1 - b^t = -expm1(t log b): 1 - 0.999 in float32 is off by 5e-5 of itself.
+        """
         step = ops.cast(self.iterations + 1, dtype)
-        return [1 - ops.power(ops.cast(b, dtype), step) for b in (self.beta_1, self.beta_2)]
+        return [-ops.expm1(step * math.log(b)) if b else 1.0 for b in (self.beta_1, self.beta_2)]
 
     def _corrected_direction(self, m, v):
         first, second = self._corrections(m.dtype)
