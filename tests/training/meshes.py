@@ -89,7 +89,9 @@ def train(family, mesh, steps, dropout, folder):
     again = fit(task, family, steps)
     held = [distribution.bytes_per_device(v) for v in (task.variables, task.optimizer.variables)]
     keras.distribution.set_distribution(None)
-    kept = is_kept_on_one_device(family, task, checkpoints, folder) if layouts else None
+    kept = None
+    if layouts:
+        kept = is_kept_on_one_device(family, task, compiled(family, dropout), checkpoints, folder)
     sizes = {v.path: [*v.shape] for v in task.trainable_variables}
     found = {"losses": losses, "again": again, "held": held, "sizes": sizes, "kept": kept}
     return {**found, "uneven": uneven}
@@ -108,14 +110,14 @@ def scores(task, family):
     return [*found, *(float(np.abs(part).sum()) for part in keras.tree.flatten(outputs))]
 
 
-def is_kept_on_one_device(family, task, checkpoints, folder):
+def is_kept_on_one_device(family, task, twin, checkpoints, folder):
     """Whether a model without a mesh gets from checkpoint and file what is cut into shards here."""
     import keras
     import numpy as np
 
     from keras_bert3.training.checkpointing import whole_value
 
-    twin, path = compiled(family, 0.1), folder / f"{family}.weights.h5"
+    path = folder / f"{family}.weights.h5"
     checkpoints.restore(twin)
     pairs = zip(
         [*task.variables, *task.optimizer.variables],
