@@ -78,7 +78,7 @@ def _spec(message: bytes) -> messages.ModelSpec:
     """Read the ModelSpec that is the first field of every request."""
     try:
         return messages.read_spec(dict(fields(message)).get(1, b""))
-    except (ValueError, IndexError, KeyError, TypeError) as error:
+    except messages.BROKEN as error:
         raise ServingError(
             CODES["INVALID_ARGUMENT"], f"Expected a model_spec. Received: {error!r}"
         ) from error

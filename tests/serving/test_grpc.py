@@ -71,7 +71,8 @@ def test_a_megabyte_of_text_is_cut_and_bytes_that_say_nothing_are_refused(client
     found = calls.predict(large, outputs=("scores",))["scores"]
     cut = {"text": ["the cat " * 40], "text_pair": ["dog"]}
     np.testing.assert_array_equal(found, calls.predict(cut)["scores"])
-    for message in (b"\xff" * 9, b"", b"\x0a\x06\x0a\x04mnli\x12\x01a"):
+    named = b"\x0a\x06\x0a\x04mnli"
+    for message in (b"\xff" * 9, b"", named + b"\x12\x01a", named + b"\x11"):
         with pytest.raises(grpc.RpcError) as failure:
             calls._call(message, timeout=60)
         assert failure.value.code().name in ("INVALID_ARGUMENT", "NOT_FOUND")
