@@ -16,7 +16,6 @@ class Ours(abc.ABC):
     def __init__(self, run, seed: int):
         import keras
 
-        from keras_bert3.training.fine_tuning import FineTuning
         from keras_bert3.training.optimizers import AdamW
 
         keras.utils.set_random_seed(seed)
@@ -25,8 +24,7 @@ class Ours(abc.ABC):
         inputs, labels = run.training.inputs, run.training.known_labels()
         batches = self.task.batches(inputs, labels, batch_size=self.settings.batch_size)
         self.updates = self.settings.epochs * len(batches)
-        recipe = FineTuning(AdamW, self.settings.learning_rate, 0.1)
-        self.task.compile(recipe.make(self.updates))
+        self.task.compile(AdamW(linear_schedule(self.settings.learning_rate, self.updates)))
 
     @abc.abstractmethod
     def load(self):
@@ -56,7 +54,7 @@ class Transformers(abc.ABC):
         groups = [{"params": [], "weight_decay": decay} for decay in (0.01, 0.0)]
         for name, parameter in self.model.named_parameters():
             groups[name.endswith("bias") or "LayerNorm" in name]["params"].append(parameter)
-        self.optimizer = torch.optim.AdamW(groups, self.settings.learning_rate, eps=1e-6)
+        self.optimizer = torch.optim.AdamW(groups, self.settings.learning_rate)
         inputs, labels = run.training.inputs, run.training.known_labels()
         self.updates = self.settings.epochs * sum(1 for _ in self.batches(inputs, labels))
         self.schedule = transformers.get_linear_schedule_with_warmup(
@@ -85,6 +83,20 @@ class Transformers(abc.ABC):
             self.optimizer.step()
             self.schedule.step()
             self.optimizer.zero_grad()
+
+
+def linear_schedule(peak: float, updates: int):
+    """The rate of transformers' `get_linear_schedule_with_warmup`, without the jump of BERT's."""
+    from keras import ops
+
+    from keras_bert3.training.schedules import WarmupLinearDecay
+
+    class Linear(WarmupLinearDecay):
+        def rate(self, step, warming, share):
+            falling = (1.0 - share) / (1.0 - self.warmup_steps / self.total_steps)
+            return ops.where(step < self.warmup_steps, warming, falling)
+
+    return Linear(peak, int(0.1 * updates), updates)
 
 
 def parts(size: int, *columns):
