@@ -1,8 +1,8 @@
 """Matrix products of PyTorch on AMD's processors, from the library that is fast there.
 
-PyTorch takes float32 products on the CPU from Intel's MKL, which on AMD's processors leaves
-AVX-512 unused; oneDNN, which PyTorch carries too, takes half of MKL's time there. Nine tenths of a
-training step are such products.
+PyTorch takes float32 products on the CPU from Intel's MKL. oneDNN, which PyTorch carries too, takes
+half of MKL's time on an AMD EPYC (PyTorch 2.13, 1500 x 384 x 1536: 7.5 ms, not 16.7), and such
+products are three quarters of a step of fine-tuning a BERT of six layers of 384.
 """
 
 import functools
@@ -38,7 +38,7 @@ def is_amd() -> bool:
         with open("/proc/cpuinfo") as lines:
             return any("AuthenticAMD" in line for line in lines if line.startswith("vendor_id"))
     except OSError:
-        return "AMD" in platform.processor()
+        return "AuthenticAMD" in platform.processor()
 
 
 @functools.cache
@@ -53,12 +53,8 @@ def _replace_products():
 
     def product(a, b):
         is_float = a.dtype == b.dtype == torch.float32
-        if (
-            is_float
-            and a.ndim == b.ndim == 2
-            and a.shape[1] == b.shape[0]
-            and min(*a.shape, *b.shape)
-        ):
+        fits = a.ndim == b.ndim == 2 and a.shape[1] == b.shape[0]
+        if is_float and fits and a.numel() and b.numel():
             return linear(a, b.t(), None, "none", [], "")
         return torch.addmm(a.new_empty(b.shape[-1]), a, b, beta=0)
 

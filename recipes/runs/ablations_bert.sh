@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The ablations of Devlin et al. 2018 (tables 5, 6 and 8, appendix C.1), small enough for an hour on
-# two cores: models of 2 x 128, 1,500 steps on your text, a slice of each benchmark.
+# The ablations of Devlin et al. 2018 (tables 5, 6 and 8, appendix C.1): models of 2 x 128,
+# 1,500 steps on your text, a slice of each benchmark. Estimated at an hour of two cores from shorter
+# runs; not measured whole.
 #
 #     recipes/runs/ablations_bert.sh --data 'text/*.txt' --glue glue/ --ner wnut17/ --squad squad/ \
 #         --output runs/ablations
