@@ -21,6 +21,12 @@ most, a tenth of the updates to warm up, linear decay, the model's dropout, floa
 process of its own; they train an epoch in turn, A B A B, so that whatever else the machine does
 slows both. The time that a side's process had a processor for (`cpu`) is what is left of that.
 `--most 64 --seeds 1 --epochs 1` tries it out.
+
+Scores over seeds take hours. With `--results mrpc.json` each run is written down when it ends, and
+one that stands there is not done again: an interrupted measurement goes on, and transformers' runs
+serve every backend of ours. `--group-by-length` has rows of a batch about as long as one another on
+both sides, which saves padding, and `--onednn` gives transformers the matrix products that ours
+take on AMD's processors: both for scores, not for a comparison of seconds.
 """
 
 import argparse
@@ -35,6 +41,10 @@ from pathlib import Path
 
 SIDES = ("ours", "transformers")
 TIMES = ("seconds", "cpu")
+FREE = ("data", "validation", "model", "seeds", "results", "worker")
+"""Settings in which the runs of one file of results may differ."""
+POOL = 50
+"""Batches out of whose rows those of about one length are put together."""
 
 
 KINDS = {
@@ -63,10 +73,18 @@ class Run:
         """Inputs and labels in the order of an epoch."""
         import numpy as np
 
-        order = np.random.default_rng((seed, epoch)).permutation(len(self.training))
+        draws = np.random.default_rng((seed, epoch))
+        order = draws.permutation(len(self.training))
+        if self.settings.group_by_length:
+            order = grouped(order, self.lengths(), self.settings.batch_size, draws)
         columns = tuple([column[i] for i in order] for column in self.training.columns)
         labels = self.training.known_labels()
         return columns if len(columns) == 2 else columns[0], [labels[i] for i in order]
+
+    def lengths(self) -> list[int]:
+        """Characters of each row."""
+        rows = zip(*self.training.columns, strict=True)
+        return [sum(len(text) for part in row for text in part) for row in rows]
 
     def scores(self, trainer) -> dict[str, float]:
         """Scores on every file."""
@@ -76,6 +94,17 @@ class Run:
             scores = self.kind.score(self.benchmark, examples, predicted)
             found |= {f"{prefix}{name}": value for name, value in scores.items()}
         return found
+
+
+def grouped(order, lengths, size: int, draws) -> list[int]:
+    """The rows of `order`, `size` of about one length after each other; the last may be fewer."""
+    whole = len(order) - len(order) % size
+    batches = []
+    for begin in range(0, whole, POOL * size):
+        pool = sorted(order[begin : min(begin + POOL * size, whole)], key=lengths.__getitem__)
+        batches += [pool[i : i + size] for i in range(0, len(pool), size)]
+    draws.shuffle(batches)
+    return [row for batch in batches for row in batch] + list(order[whole:])
 
 
 def work(side: str, settings) -> None:
@@ -111,27 +140,64 @@ def start(side: str) -> subprocess.Popen:
 
 def measure(settings) -> dict[str, list[list[dict]]]:
     """Train both sides in turn: for each a list of runs, which are lists of epochs."""
-    workers = {side: start(side) for side in SIDES}
-    answers: dict[str, list[list[dict]]] = {
-        side: [[] for _ in range(settings.seeds)] for side in SIDES
-    }
+    workers: dict[str, subprocess.Popen] = {}
+    known = Results(settings)
     for seed in range(settings.seeds):
+        missing = {side: [] for side in SIDES if known.run(side, seed) is None}
         for epoch in range(settings.epochs):
-            for side, worker in workers.items():
+            for side, run in missing.items():
+                worker = workers.get(side) or workers.setdefault(side, start(side))
                 assert worker.stdin and worker.stdout
                 worker.stdin.write(f"{json.dumps([seed, epoch])}\n")
                 worker.stdin.flush()
                 line = worker.stdout.readline()
                 if not line:
                     raise SystemExit(f"{side} ended with exit status {worker.wait()}")
-                answer = json.loads(line)
-                answers[side][seed].append(answer)
-                if len({row[seed][0]["updates"] for row in answers.values() if row[seed]}) > 1:
-                    raise SystemExit(f"Not the same batches: {answers}")
-                print(f"seed {seed} epoch {epoch + 1} {side}: {answer}", flush=True)
+                run.append(json.loads(line))
+                print(f"seed {seed} epoch {epoch + 1} {side}: {run[-1]}", flush=True)
+        for side, run in missing.items():
+            known.add(side, seed, run)
     for worker in workers.values():
         worker.communicate()
+    answers = {
+        side: [known.run(side, seed) or [] for seed in range(settings.seeds)] for side in SIDES
+    }
+    if len({run[0]["updates"] for runs in answers.values() for run in runs}) > 1:
+        raise SystemExit(f"Not the same batches: {answers}")
     return answers
+
+
+class Results:
+    """Runs that have ended, in a file where `--results` names one."""
+
+    def __init__(self, settings):
+        self.path = Path(settings.results) if settings.results else None
+        same = {name: value for name, value in vars(settings).items() if name not in FREE}
+        self.found = {"settings": same, "runs": {}}
+        if self.path and self.path.exists():
+            self.found = json.loads(self.path.read_text("utf-8"))
+            if self.found["settings"] != same:
+                raise SystemExit(
+                    f"Expected the settings of {self.path}: {self.found['settings']}. "
+                    f"Received: {same}"
+                )
+
+    def name(self, side: str, seed: int) -> str:
+        """The name of a run: transformers' is one for every backend of ours."""
+        backend = os.environ.get("KERAS_BACKEND", "default")
+        return f"{backend if side == 'ours' else side} {seed}"
+
+    def run(self, side: str, seed: int) -> list[dict] | None:
+        """The epochs of a run that has ended."""
+        return self.found["runs"].get(self.name(side, seed))
+
+    def add(self, side: str, seed: int, run: list[dict]) -> None:
+        """Write a run down."""
+        self.found["runs"][self.name(side, seed)] = run
+        if self.path:
+            beside = self.path.with_name(f"{self.path.name}.tmp")
+            beside.write_text(json.dumps(self.found, indent=1), "utf-8")
+            beside.replace(self.path)
 
 
 def report(settings, answers) -> None:
@@ -187,6 +253,9 @@ def main() -> None:
     parser.add_argument("--sequence-length", type=int, default=128)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--most", type=int, help="rows to train on, the first ones")
+    parser.add_argument("--group-by-length", action="store_true", help="less padding, both sides")
+    parser.add_argument("--onednn", action="store_true", help="for both sides, on PyTorch")
+    parser.add_argument("--results", help="a JSON file of runs, read and added to")
     parser.add_argument("--quoted", action="store_true", help="the files quote as CSV does")
     parser.add_argument("--worker", choices=SIDES, help=argparse.SUPPRESS)
     settings = parser.parse_args()

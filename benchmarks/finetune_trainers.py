@@ -47,6 +47,10 @@ class Transformers(abc.ABC):
         import torch
         import transformers
 
+        from keras_bert3.training.torch_products import use_onednn
+
+        if run.settings.onednn:
+            use_onednn()
         transformers.set_seed(seed)
         self.settings, self.benchmark, self.torch = run.settings, run.benchmark, torch
         self.tokenizer = transformers.AutoTokenizer.from_pretrained(run.settings.model)
