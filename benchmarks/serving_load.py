@@ -5,7 +5,7 @@
 Exports a small BERT classifier of strings, starts `keras_bert3.serving.server` in a process of its
 own and lets threads ask it without a pause, texts of different lengths and characters in batches of
 different sizes. Half way through a second version appears. Ends with 1 if a request failed, the
-second version was not taken up, or the server's memory grew by more than 5 % after the first ten
+second version was not taken up, or the server's memory grew by more than 2 % after the first ten
 seconds; the growth that a second version brings is counted from ten seconds after it.
 """
 
@@ -106,7 +106,7 @@ def main() -> int:
     )
     for failure in clients.failures[:3]:
         print(repr(failure))
-    return int(bool(clients.failures) or not is_new or max(growths) > 0.05)
+    return int(bool(clients.failures) or not is_new or max(growths) > 0.02)
 
 
 def watch(process: subprocess.Popen, seconds: float, what: str) -> float:

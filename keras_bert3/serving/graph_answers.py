@@ -59,7 +59,8 @@ class GraphAnswers:
         tokenizer = preprocessor.tokenizer
         self.tokenize = GRAPH_TOKENIZERS[type(tokenizer)](tokenizer)
         self.special = {name: getattr(tokenizer, name) for name in ("cls_id", "sep_id", "pad_id")}
-        self.room = preprocessor.longest_row - SPECIAL
+        self.longest_row = preprocessor.longest_row
+        self.room = self.longest_row - SPECIAL
         self.stride = preprocessor.stride
         self.max_query_length = preprocessor.max_query_length
         self.null_threshold = null_threshold
@@ -75,7 +76,7 @@ class GraphAnswers:
         lengths = tf.math.unsorted_segment_sum(tf.ones_like(pieces.rows), pieces.rows, count)
         cuts = graph_windows.cut(lengths, self.room - asked.row_lengths(), self.stride)
         parts = cuts.tokens.with_values(tf.gather(pieces.ids, cuts.tokens.values))
-        inputs = pack(tf.gather(asked, cuts.owners), parts, None, **self.special)
+        inputs = pack(tf.gather(asked, cuts.owners), parts, self.longest_row, **self.special)
         offset = tf.gather(asked.row_lengths(), cuts.owners) + 2
         columns = cuts.places + tf.gather(offset, cuts.rows)
         tokens = cuts.tokens.values

@@ -4,9 +4,16 @@ from typing import Any, NamedTuple
 
 from keras_bert3.serving.graph_library import tensorflow
 
+MULTIPLE = 8
+"""Rows are padded to such a multiple.
+
+For every product of another shape TensorFlow on processors keeps code of its own, a thread at a
+time: a server that had seen every length of every batch held 200 MB of it.
+"""
+
 
 class GraphInputs(NamedTuple):
-    """Rows of a batch, as long as the longest of them.
+    """Rows of a batch, as long as the longest of them and a little longer, see `MULTIPLE`.
 
     Args:
         token_ids: int32 `[b, q]`.
@@ -46,10 +53,10 @@ def pack(first, second, limit: int | None, *, cls_id: int, sep_id: int, pad_id: 
         [[1, 7, 8, 9, 2]]
     """
     kept, others = _kept(first, second, limit)
-    return frame(first, second, (cls_id, sep_id, sep_id), kept, others, pad_id)
+    return frame(first, second, (cls_id, sep_id, sep_id), kept, others, limit, pad_id)
 
 
-def frame(first, second, special, kept, others, pad_id: int) -> GraphInputs:
+def frame(first, second, special, kept, others, limit: int | None, pad_id: int) -> GraphInputs:
     """Put special tokens around the beginnings of texts, and pad.
 
     Args:
@@ -58,6 +65,7 @@ def frame(first, second, special, kept, others, pad_id: int) -> GraphInputs:
         special: ids before the first text, between both and at the end.
         kept: int32 `[b]`, tokens of each first text that stay.
         others: the same for the second ones, or None.
+        limit: columns at most, which no row needs more of.
         pad_id: what stands on padding.
     """
     tf = tensorflow()
@@ -65,7 +73,7 @@ def frame(first, second, special, kept, others, pad_id: int) -> GraphInputs:
     before, between, last = special
     segment_start = kept + 2
     lengths = segment_start if second is None else segment_start + others + 1
-    column = tf.range(tf.reduce_max(tf.concat([[2], lengths], 0)))[None]
+    column = _columns(lengths, limit)
     rows = _spread(first, column - 1)
     if second is not None:
         is_second = column >= segment_start[:, None]
@@ -90,7 +98,7 @@ def frame_halves(first, second, limit: int, special, pad_id: int) -> GraphInputs
         None if ids is None else tf.minimum(tf.cast(ids.row_lengths(), tf.int32), room)
         for ids in (first, second)
     )
-    return frame(first, second, special, kept, others, pad_id)
+    return frame(first, second, special, kept, others, limit, pad_id)
 
 
 def plain(ids, limit: int | None, pad_id: int) -> GraphInputs:
@@ -99,9 +107,20 @@ def plain(ids, limit: int | None, pad_id: int) -> GraphInputs:
 
     lengths = tf.cast(ids.row_lengths(), tf.int32)
     lengths = lengths if limit is None else tf.minimum(lengths, limit)
-    column = tf.range(tf.reduce_max(tf.concat([[2], lengths], 0)))[None]
+    column = _columns(lengths, limit)
     token_ids = tf.where(column < lengths[:, None], _spread(ids, column), pad_id)
     return GraphInputs(token_ids, tf.zeros_like(token_ids), lengths)
+
+
+def _columns(lengths, limit: int | None):
+    """Places `[1, q]` of rows of these lengths `[b]`; two at least."""
+    tf = tensorflow()
+
+    longest = tf.reduce_max(tf.concat([[2], lengths], 0))
+    rounded = (longest + MULTIPLE - 1) // MULTIPLE * MULTIPLE
+    if limit is not None:
+        rounded = tf.maximum(longest, tf.minimum(rounded, limit))
+    return tf.range(rounded)[None]
 
 
 def _kept(first, second, limit: int | None):

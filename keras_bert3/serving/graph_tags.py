@@ -68,6 +68,7 @@ class GraphTags:
         self.tokenize = GRAPH_TOKENIZERS[type(tokenizer)](tokenizer)
         self.special = {name: getattr(tokenizer, name) for name in ("cls_id", "sep_id", "pad_id")}
         self.unknown_id = tokenizer.unknown_id
+        self.longest_row = preprocessor.longest_row
         self.room, self.stride = preprocessor.room, preprocessor.stride
 
     def windows(self, texts) -> TagWindows:
@@ -82,7 +83,7 @@ class GraphTags:
         cuts = graph_windows.cut(lengths, tf.fill([count], np.int64(self.room)), self.stride)
         tokens = cuts.tokens
         parts = tokens.with_values(tf.gather(found.ids, tokens.values))
-        inputs = pack(parts, None, None, **self.special)
+        inputs = pack(parts, None, self.longest_row, **self.special)
         places = tf.range(tf.size(tokens.values, out_type=tf.int64))
         best = tf.where(cuts.is_best, places, places.dtype.max)
         best = tf.math.unsorted_segment_min(best, tokens.values, tf.size(owners))

@@ -64,7 +64,7 @@ def graph_text(preprocessor, max_sequence_length: int | None):
 class GraphPreprocessor:
     """A task's preprocessor inside a graph; a subclass says how rows are framed.
 
-    Rows are as long as the longest of a batch, whatever `sequence_length` pads to in Python:
+    Rows are about as long as the longest of a batch, whatever `sequence_length` pads to in Python:
     padding has no part in any result.
 
     Args:

@@ -1,6 +1,8 @@
 """A SavedModel loaded and run through the C library, as TensorFlow Serving does it."""
 
 import ctypes
+import os
+import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -36,7 +38,8 @@ class Signature(NamedTuple):
 class SavedModelSession:
     """A loaded SavedModel.
 
-    Safe to be used from several threads at once.
+    Safe to be used from several threads at once; as many runs as `threads` go on at a time, and the
+    others wait, so that memory does not depend on how many ask.
 
     Args:
         folder: of one version, with `saved_model.pb`.
@@ -55,6 +58,7 @@ class SavedModelSession:
     def __init__(self, folder: str | Path, threads: int | None = None) -> None:
         if not (Path(folder) / "saved_model.pb").is_file():
             raise ServingError(CODES["NOT_FOUND"], f"Expected a SavedModel. Received: '{folder}'")
+        self._turns = threading.BoundedSemaphore(threads or os.cpu_count() or 1)
         self._graph = library().TF_NewGraph()
         options, meta = library().TF_NewSessionOptions(), library().TF_NewBuffer()
         try:
@@ -107,7 +111,8 @@ class SavedModelSession:
         fetches = [self._place(chosen.outputs[name].tensor) for name in names]
         tensors = [tf_library.to_tensor(value) for value in inputs.values()]
         try:
-            found = self._run(feeds, tensors, fetches)
+            with self._turns:
+                found = self._run(feeds, tensors, fetches)
         finally:
             for tensor in tensors:
                 tf_library.free_input(tensor)
