@@ -129,7 +129,7 @@ class Backbone(keras.layers.Layer):
         return presets.load_backbone(preset, cls, **overrides)
 
     def save_to_preset(self, preset, overwrite=False, tokenizer=None):
-        """Write `config.json` and `model.weights.h5` into the folder `preset`.
+        """Write `config.json`, `model.weights.h5` and its checksum into the folder `preset`.
 
         Args:
             preset: a new or empty folder.

@@ -1,5 +1,9 @@
-"""Our own folder: config.json, model.weights.h5, a file for each head, the tokenizer's files."""
+"""Our own folder: config.json, model.weights.h5, a file for each head, the tokenizer's files.
 
+`checksums.json` tells whether the bytes of the weights are those that were written.
+"""
+
+import hashlib
 import math
 import os
 from pathlib import Path
@@ -19,6 +23,7 @@ from keras_bert3.checkpoints.variables import variables_by_path
 from keras_bert3.version import __version__
 
 FORMAT = "keras_bert3"
+CHECKSUMS = "checksums.json"
 SHARD_SIZE = 10.0
 """Gigabytes (2^30 bytes) above which weights are spread over several files."""
 
@@ -59,6 +64,7 @@ def load_tokenizer(folder: Path, description: Description):
 
 def load_weights(folder: Path, backbone, heads: dict) -> LoadReport:
     """Fill the backbone, and the heads the folder has a file for."""
+    _check_bytes(folder)
     settle(backbone, keras.initializers.Zeros())  # Keras's own loader overwrites values
     report = _load_layer(_weights_file(folder, "model"), backbone, variables_by_path(backbone))
     for name, head in heads.items():
@@ -98,6 +104,25 @@ def _load_layer(path: Path, layer, names) -> LoadReport:
             f"shapes. Received: {reason[:300]}"
         ) from error
     return LoadReport(loaded=tuple(names))
+
+
+def _check_bytes(folder: Path) -> None:
+    """Refuse weights that are not those written; without checksums there is nothing to tell."""
+    if not (folder / CHECKSUMS).exists():
+        return
+    for name, digest in folders.read_json(folder / CHECKSUMS).items():
+        path = folder / Path(name).name
+        if path.exists() and _digest(path) != digest:
+            raise ValueError(
+                f"Expected '{path}' to hold the weights that were saved there, of the checksum in "
+                f"{CHECKSUMS}; if it was replaced on purpose, delete that file. "
+                f"Received: {path.stat().st_size} other bytes"
+            )
+
+
+def _digest(path: Path) -> str:
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _check_count(path: Path, expected: int) -> None:
@@ -142,6 +167,8 @@ def save(
         folders.write_json(fresh / "config.json", content)
         for name, layer in {"model": backbone, **heads}.items():
             _save_layer(fresh, name, layer, shard_size)
+        weights = sorted(fresh.glob("*.weights.*"))
+        folders.write_json(fresh / CHECKSUMS, {file.name: _digest(file) for file in weights})
         if tokenizer is not None:
             tokenizer.save(fresh)
 

@@ -23,6 +23,29 @@ def test_what_is_written_is_described_and_read(tmp_path):
     assert set(report.unexpected) == heads
 
 
+@pytest.mark.parametrize("shard_size", [10.0, 1e-6])
+def test_one_changed_byte_is_noticed(tmp_path, shard_size):
+    native.save(masked_lm(), tmp_path / "a", shard_size=shard_size)
+    for file in (tmp_path / "a").glob("*.weights.*"):
+        whole = file.read_bytes()
+        file.write_bytes(whole[:-99] + bytes([whole[-99] ^ 1]) + whole[-98:])
+        with pytest.raises(ValueError, match=f"Expected '.*{file.name}' to hold the weights that"):
+            native.load_weights(tmp_path / "a", masked_lm().backbone, {})
+        file.write_bytes(whole)
+    assert native.load_weights(tmp_path / "a", masked_lm().backbone, {}).loaded
+
+
+def test_weights_may_be_replaced_on_purpose(tmp_path):
+    saved, other = masked_lm(), masked_lm(seed=5)
+    native.save(saved, tmp_path / "a")
+    native.save(other, tmp_path / "b")
+    file = "model.weights.h5"
+    (tmp_path / "a" / file).write_bytes((tmp_path / "b" / file).read_bytes())
+    (tmp_path / "a" / native.CHECKSUMS).unlink()
+    native.load_weights(tmp_path / "a", saved.backbone, {})
+    assert_same_weights(saved.backbone, other.backbone)
+
+
 def test_a_folder_that_stands_is_left_alone(tmp_path):
     native.save(masked_lm(), tmp_path / "a")
     before = (tmp_path / "a" / "config.json").read_bytes()

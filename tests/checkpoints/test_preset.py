@@ -47,8 +47,8 @@ def test_task_round_trip_is_bit_equal_and_brings_its_tokenizer(tmp_path):
         assert after.get_config() == before.get_config()
     assert "masked_lm_head/dense/kernel" in report.loaded
     assert "next_sentence_head/bias" in report.loaded
-    expected = {"config.json", "model.weights.h5", "vocab.txt", "tokenizer_config.json"}
-    expected |= {f"{name}.weights.h5" for name in saved.heads}
+    expected = {"config.json", "checksums.json", "vocab.txt", "tokenizer_config.json"}
+    expected |= {f"{name}.weights.h5" for name in ("model", *saved.heads)}
     assert {path.name for path in (tmp_path / "p").iterdir()} == expected
 
 
@@ -268,7 +268,8 @@ def test_R7_weights_only_and_the_optimizer_starts_fresh(tmp_path):
     task.optimizer.iterations.assign(5)
     task.save_to_preset(tmp_path / "p")
     files = {path.name for path in (tmp_path / "p").iterdir()}
-    assert files == {"config.json", *(f"{n}.weights.h5" for n in ("model", *task.heads))}
+    weights = {f"{name}.weights.h5" for name in ("model", *task.heads)}
+    assert files == {"config.json", "checksums.json", *weights}
     loaded = MaskedLM.from_preset(tmp_path / "p")
     assert_same_weights(task, loaded)
     assert not loaded.compiled
