@@ -3,6 +3,8 @@
 from pathlib import Path
 
 from keras_bert3.checkpoints import folders
+from keras_bert3.tokenizers import added_token_files
+from keras_bert3.tokenizers.vocabulary import read_vocabulary
 from keras_bert3.tokenizers.word_piece import WordPieceTokenizer
 
 WORD_LENGTH = 100
@@ -20,20 +22,20 @@ def load_word_piece(folder: Path) -> WordPieceTokenizer | None:
     """Load the tokenizer of a folder, with its vocabulary and its way with case and accents.
 
     The vocabulary comes from vocab.txt or else tokenizer.json; a setting from
-    tokenizer_config.json, else from tokenizer.json.
+    tokenizer_config.json, else from tokenizer.json; added tokens as `added_token_files.read`.
 
     Returns:
         The tokenizer, or None where the folder has no vocabulary.
 
     Raises:
-        ValueError: if a file is broken, or none says whether text is folded to lower case, which
-            nothing else can tell.
+        ValueError: if a file is broken, none says whether text is folded to lower case, which
+            nothing else can tell, or an added token is none that we can find as they do.
     """
     fast = _read_where_present(folder / "tokenizer.json")
     config = _read_where_present(folder / "tokenizer_config.json")
     model, normalizer = fast.get("model") or {}, fast.get("normalizer") or {}
     if (folder / "vocab.txt").is_file():
-        vocabulary = folder / "vocab.txt"
+        vocabulary = read_vocabulary(folder / "vocab.txt")
     elif "vocab" in model:
         vocabulary = _vocabulary(folder / "tokenizer.json", model["vocab"])
     else:
@@ -48,6 +50,7 @@ def load_word_piece(folder: Path) -> WordPieceTokenizer | None:
     word_length = model.get("max_input_chars_per_word", WORD_LENGTH)
     settings["max_word_length"] = config.get("max_word_length", word_length)
     settings["special_tokens_in_text"] = config.get("special_tokens_in_text", False)
+    settings["added_tokens"] = added_token_files.read(folder, vocabulary)
     return WordPieceTokenizer(vocabulary, **settings)
 
 

@@ -19,6 +19,7 @@ values travel in either direction, so that one table serves loading and saving:
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 
+import ml_dtypes
 import numpy as np
 
 Arrays = list[np.ndarray]
@@ -127,12 +128,29 @@ def tie(ours: str, *theirs: str) -> Rule:
 
 
 def cast(rule: Rule, dtype: str) -> Rule:
-    """The same rule with theirs in another dtype; loading casts to the variable's dtype anyway."""
+    """The same rule with theirs in another dtype; loading casts to the variable's dtype anyway.
+
+    Saving raises ValueError for a finite value that is not finite in this dtype, and names it.
+    """
 
     def save(arrays: Arrays) -> Arrays:
-        return [array.astype(dtype) for array in rule.save(arrays)]
+        values = zip(rule.theirs, rule.save(arrays), strict=False)
+        return [_narrowed(value, dtype, name) for name, value in values]
 
     return dataclasses.replace(rule, save=save)
+
+
+def _narrowed(array: np.ndarray, dtype: str, name: str) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        narrow = array.astype(dtype)
+    lost = ~np.isfinite(narrow) & np.isfinite(array)
+    if lost.any():
+        largest = np.abs(array[lost]).max()
+        raise ValueError(
+            f"Expected weights that {dtype} can hold, of at most {ml_dtypes.finfo(dtype).max}. "
+            f"Received: `{name}`, whose largest value is {largest}"
+        )
+    return narrow
 
 
 def for_layers(rules: Iterable[Rule], num_layers: int) -> list[Rule]:

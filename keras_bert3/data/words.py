@@ -10,11 +10,16 @@ from keras_bert3.tokenizers.basic_tokenization import IDEOGRAPH_BLOCKS
 Spans = Sequence[tuple[int, int]]
 
 
-def word_spans(text: str) -> list[tuple[int, int]]:
+def word_spans(text: str, whole: Spans = ()) -> list[tuple[int, int]]:
     """Find the words of a text: runs of letters, marks and digits; every other sign on its own.
 
     Ideographs are words of their own, since nothing separates Chinese words. No tokenizer has a
-    part in this, so that the words, and labels on them, are the same for every model.
+    part in this, so that the words, and labels on them, are the same for every model; but for
+    tokens that stand for no words, such as "[E1]", and are not to be cut.
+
+    Args:
+        text: any text.
+        whole: (start, end) of stretches that are words whatever is in them, in order.
 
     Returns:
         Pairs (start, end) of characters, the end excluded.
@@ -22,8 +27,17 @@ def word_spans(text: str) -> list[tuple[int, int]]:
     Example: `word_spans("It's 5 pm.")` is `[(0, 2), (2, 3), (3, 4), (5, 6), (7, 9), (9, 10)]`.
     """
     spans: list[tuple[int, int]] = []
+    done = 0
+    for start, end in whole:
+        spans += [*_spans(text, done, start), (start, end)]
+        done = end
+    return spans + _spans(text, done, len(text))
+
+
+def _spans(text: str, first: int, end: int) -> list[tuple[int, int]]:
+    spans: list[tuple[int, int]] = []
     is_open = False
-    for place, character in enumerate(text):
+    for place, character in enumerate(text[first:end], first):
         kind = _kind(character)
         if kind == "nothing":
             continue

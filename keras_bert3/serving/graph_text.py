@@ -45,9 +45,10 @@ def has_graph(preprocessor) -> bool:
 
 def tokenizer_has_graph(tokenizer) -> bool:
     """Whether a graph gives the ids of this tokenizer for every text."""
-    # ftfy and spaCy, which cut words as GPT-1's paper does, are no graphs
+    # ftfy and spaCy, which cut words as GPT-1's paper does, are no graphs; nor are added tokens
     is_spacy = getattr(tokenizer, "text_standardization", None) == "spacy"
-    return type(tokenizer) in GRAPH_TOKENIZERS and not is_spacy
+    has_added = bool(getattr(tokenizer, "added_tokens", ()))
+    return type(tokenizer) in GRAPH_TOKENIZERS and not is_spacy and not has_added
 
 
 def pieces_have_graph(tokenizer) -> bool:

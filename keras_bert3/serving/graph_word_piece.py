@@ -40,7 +40,8 @@ class GraphWordPiece(GraphTokenizer):
     sends strings to a server cannot put special tokens into them.
 
     Args:
-        tokenizer: the tokenizer to equal, of any settings and vocabulary.
+        tokenizer: the tokenizer to equal, of any settings and vocabulary but without added tokens,
+            for which there is no graph: their tasks are served by `tokens` alone.
 
     Call arguments:
         texts: string `[b]`, UTF-8. Anything else ends the call with InvalidArgument.
@@ -48,12 +49,18 @@ class GraphWordPiece(GraphTokenizer):
     Returns:
         A ragged int32 tensor `[b, None]`.
 
+    Raises:
+        ValueError: for a tokenizer with added tokens.
+
     Example:
         >>> GraphWordPiece(tokenizer)(tf.constant(["Unaffable!"])).to_list()
         [[5, 6, 7, 8]]
     """
 
     def __init__(self, tokenizer: WordPieceTokenizer) -> None:
+        if tokenizer.added_tokens:
+            found = ", ".join(token["content"] for token in tokenizer.added_tokens)
+            raise ValueError(f"Expected a tokenizer without added tokens. Received: {found}")
         accents = tokenizer.strip_accents
         accents = tokenizer.lowercase if accents is None else accents
         points = code_points.probe(tokenizer.lowercase, accents, tokenizer.split_chinese_characters)

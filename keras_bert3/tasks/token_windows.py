@@ -77,11 +77,17 @@ class TokenClassifierPreprocessor(WindowPreprocessor):
     def encode(self, text: str | Sequence[str]) -> Document:
         """Tokenise a text, whose words `word_spans` finds, or a list of words."""
         if isinstance(text, str):
-            joined, spans = text, word_spans(text)
+            joined, spans = text, word_spans(text, self._whole(text))
         else:
             joined, spans = join_words(text)
         token_ids, first_tokens = tokenize_words(self.tokenizer, joined, spans)
         return Document(token_ids, first_tokens, spans)
+
+    def _whole(self, text: str) -> list[tuple[int, int]]:
+        """Where tokens stand that a tokenizer with added ones never cuts."""
+        if not hasattr(self.tokenizer, "whole_tokens"):
+            return []
+        return [span for _, span in self.tokenizer.whole_tokens(text)]
 
     def windows(self, documents: Sequence[Document]) -> list[TokenWindow]:
         """Cut documents so that every word is in one window's care."""

@@ -24,6 +24,12 @@ class TokenTable:
         self._vocabulary = list(tokens)
         self._ids = {token: index for index, token in enumerate(self._vocabulary)}
 
+    def _append(self, tokens: Sequence[str]) -> None:
+        """Give the next ids to those tokens that have none."""
+        for token in tokens:
+            if self._ids.setdefault(token, len(self._vocabulary)) == len(self._vocabulary):
+                self._vocabulary.append(token)
+
     @property
     def vocabulary(self) -> list[str]:
         """The tokens in the order of their ids, as a new list."""

@@ -2,13 +2,15 @@
 
 import itertools
 import json
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, overload
 
 from tokenizers import AddedToken, Encoding, Tokenizer, models
 
-from keras_bert3.tokenizers import basic_tokenization
+from keras_bert3.tokenizers import added_token_files, basic_tokenization
+from keras_bert3.tokenizers.added_tokens import check_apart, entries
 from keras_bert3.tokenizers.vocabulary import (
     CONTINUATION,
     SPECIAL_TOKENS,
@@ -18,6 +20,7 @@ from keras_bert3.tokenizers.vocabulary import (
     read_vocabulary,
     write_text,
 )
+from keras_bert3.tokenizers.whole_words import trim
 
 VOCABULARY_FILE = "vocab.txt"
 CONFIG_FILE = "tokenizer_config.json"
@@ -52,9 +55,14 @@ class WordPieceTokenizer(Vocabulary):
             google-research/bert, 100 in Hugging Face's tokenizers.
         special_tokens_in_text: read a literal "[MASK]" (any of the five special tokens, in exactly
             this spelling) as that token; otherwise it is ordinary text.
+        added_tokens: tokens that are found in a text before its words are, beside letters too, such
+            as "[E1]", or dictionaries that say more (see the module `added_tokens`). Their ids
+            follow the vocabulary's, but for those that it holds already. Ids are those of Hugging
+            Face's tokenizers with the same tokens added.
 
     Raises:
-        ValueError: for a vocabulary that is empty, repeats a token or lacks a special one.
+        ValueError: for a vocabulary that is empty, repeats a token or lacks a special one, or an
+            added token that is no such token.
 
     Example:
     ```python
@@ -73,6 +81,7 @@ class WordPieceTokenizer(Vocabulary):
         split_chinese_characters: bool = True,
         max_word_length: int = 200,
         special_tokens_in_text: bool = False,
+        added_tokens: Iterable[str | Mapping[str, Any]] = (),
     ) -> None:
         if isinstance(vocabulary, (str, Path)):
             vocabulary = read_vocabulary(vocabulary)
@@ -84,8 +93,11 @@ class WordPieceTokenizer(Vocabulary):
         self.split_chinese_characters = split_chinese_characters
         self.max_word_length = max_word_length
         self.special_tokens_in_text = special_tokens_in_text
+        self.added_tokens = entries(added_tokens)
         self._memo: dict[str, list[int]] = {}
+        self._num_pieces = self.vocabulary_size
         self._rust = self._build_rust_tokenizer()
+        self._append([token["content"] for token in self.added_tokens])
 
     def _build_rust_tokenizer(self) -> Tokenizer:
         model = models.WordPiece(
@@ -98,10 +110,18 @@ class WordPieceTokenizer(Vocabulary):
         rust = Tokenizer(model)
         rust.normalizer = basic_tokenization.normalizer(self.lowercase, strip_accents)
         rust.pre_tokenizer = basic_tokenization.pre_tokenizer(self.split_chinese_characters)
+        check_apart(self.added_tokens, rust.normalizer, self.lowercase)
         if self.special_tokens_in_text:
             exact = [AddedToken(token, special=True, normalized=False) for token in SPECIAL_TOKENS]
             rust.add_special_tokens(exact)
+        rust.add_tokens([AddedToken(**token) for token in self.added_tokens])
         return rust
+
+    @property
+    def special_ids(self) -> tuple[int, ...]:
+        """The ids of [PAD], [UNK], [CLS], [SEP] and [MASK], then of special added tokens."""
+        added = (token["content"] for token in self.added_tokens if token["special"])
+        return (*super().special_ids, *(self._ids[content] for content in added))
 
     @overload
     def __call__(self, text: str) -> list[int]: ...
@@ -138,9 +158,40 @@ class WordPieceTokenizer(Vocabulary):
 
         Example: `tokenizer.split_words("It's  Naïve")` is `["it", "'", "s", "naive"]`.
         """
+        words, done, text = [], 0, self._checked(text)
+        for index, (start, end) in self.whole_tokens(text):
+            words += [*self._split(text[done:start]), self._vocabulary[index]]
+            done = end
+        return words + self._split(text[done:])
+
+    def _split(self, text: str) -> list[str]:
         normalizer, pre_tokenizer = self._rust.normalizer, self._rust.pre_tokenizer
-        normalized = normalizer.normalize_str(self._checked(text))
+        normalized = normalizer.normalize_str(text)
         return [word for word, _ in pre_tokenizer.pre_tokenize_str(normalized)]
+
+    def whole_tokens(self, text: str) -> list[tuple[int, tuple[int, int]]]:
+        """Find the added tokens in a text, and the special ones if `special_tokens_in_text`.
+
+        Returns:
+            The id of each, and the pair (start, end) of where it stands, without space around it.
+
+        Example: `tokenizer.whole_tokens("the [E1]cat")` is `[(30522, (4, 8))]` where "[E1]" is the
+        first added token.
+        """
+        whole = {self._ids[token["content"]] for token in self.added_tokens}
+        whole |= set(super().special_ids) if self.special_tokens_in_text else set()
+        if not whole:
+            return []
+        text = self._checked(text)
+        encoding = self._rust.encode(text, add_special_tokens=False)
+        pieces = Counter(encoding.word_ids)
+        return [
+            (index, trim(text, *offsets))
+            for index, offsets, word in zip(
+                encoding.ids, encoding.offsets, encoding.word_ids, strict=True
+            )
+            if index in whole and pieces[word] == 1
+        ]
 
     def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         """Return the ids of a text and where each comes from.
@@ -196,12 +247,13 @@ class WordPieceTokenizer(Vocabulary):
     def get_config(self) -> dict[str, Any]:
         """Return the constructor's arguments, the whole vocabulary among them."""
         return {
-            "vocabulary": self.vocabulary,
+            "vocabulary": self._vocabulary[: self._num_pieces],
             "lowercase": self.lowercase,
             "strip_accents": self.strip_accents,
             "split_chinese_characters": self.split_chinese_characters,
             "max_word_length": self.max_word_length,
             "special_tokens_in_text": self.special_tokens_in_text,
+            "added_tokens": [dict(token) for token in self.added_tokens],
         }
 
     @classmethod
@@ -222,7 +274,11 @@ class WordPieceTokenizer(Vocabulary):
         folder.mkdir(parents=True, exist_ok=True)
         settings = {"tokenizer_class": "BertTokenizer"}
         settings |= {key: getattr(self, name) for key, name in CONFIG_KEYS.items()}
-        write_text(folder / VOCABULARY_FILE, "".join(f"{token}\n" for token in self._vocabulary))
+        if self.added_tokens:
+            added = added_token_files.decoder(self.added_tokens, self._ids)
+            settings[added_token_files.DECODER] = added
+        pieces = self._vocabulary[: self._num_pieces]
+        write_text(folder / VOCABULARY_FILE, "".join(f"{token}\n" for token in pieces))
         write_text(folder / CONFIG_FILE, json.dumps(settings, indent=2) + "\n")
 
     @classmethod
@@ -233,7 +289,8 @@ class WordPieceTokenizer(Vocabulary):
         there, since nothing else tells a cased vocabulary from an uncased one.
 
         Raises:
-            ValueError: when vocab.txt or tokenizer_config.json is missing.
+            ValueError: when vocab.txt or tokenizer_config.json is missing, or for added tokens as
+                `added_token_files.read`.
 
         Example: `WordPieceTokenizer.load("bert-base-cased").lowercase` is False.
         """
@@ -244,4 +301,5 @@ class WordPieceTokenizer(Vocabulary):
             )
         settings = json.loads((folder / CONFIG_FILE).read_text(encoding="utf-8"))
         known = {name: settings[key] for key, name in CONFIG_KEYS.items() if key in settings}
-        return cls(folder / VOCABULARY_FILE, **known)
+        vocabulary = read_vocabulary(folder / VOCABULARY_FILE)
+        return cls(vocabulary, added_tokens=added_token_files.read(folder, vocabulary), **known)
