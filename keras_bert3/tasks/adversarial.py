@@ -29,7 +29,7 @@ def adversarial_loss(task, x, logits, sample_weight=None):
         logits,
         forward,
         lambda function, at: gradient(function, at, variables),
-        (*ops.shape(x["token_ids"]), task.backbone.hidden_dim),
+        (*ops.shape(x["token_ids"]), task.backbone.token_embeddings.shape[-1]),
         task.adversarial_seed,
         sample_weight,
     )

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_bert3 import DebertaV2Backbone, GPTBackbone
+from keras_bert3 import BiLSTMBackbone, DebertaV2Backbone, GPTBackbone, TextClassifier
 from keras_bert3.objectives.sift import SiFT
 from keras_bert3.tasks.adversarial import changed_input, embedded_layer
 from keras_bert3.tasks.task import Task
@@ -35,6 +35,7 @@ class Bag(keras.layers.Layer):
     def __init__(self):
         super().__init__()
         self.embeddings = Embeddings()
+        self.token_embeddings = self.embeddings.table
         self.built = True
 
     def call(self, inputs, training=None):
@@ -175,6 +176,17 @@ def test_what_is_perturbed_in_each_backbone():
     assert embedded_layer(gpt) is gpt.blocks[0]
     with pytest.raises(ValueError, match="Received: Dense"):
         embedded_layer(keras.layers.Dense(2))
+
+
+def test_words_are_perturbed_below_an_lstm_of_another_width():
+    encoder = toy.backbone(num_layers=1, initializer_range=0.5)
+    task = TextClassifier(BiLSTMBackbone(encoder, lstm_dim=3), num_classes=2, preprocessor=None)
+    losses = []
+    for adversarial in (None, SiFT(weight=1e6, step_size=0.4)):
+        task.compile(keras.optimizers.SGD(0.0), adversarial=adversarial)
+        loss = task.train_on_batch({**batch(), "segment_ids": 0 * IDS}, LABELS // 2)[0]
+        losses.append(float(loss))
+    assert losses[1] > losses[0] + 1
 
 
 def test_a_changed_input_is_changed_back():
