@@ -24,9 +24,11 @@ import numpy as np
 
 import keras_bert3
 from keras_bert3.backbones.bert import BertBackbone
+from keras_bert3.backbones.bilstm import BiLSTMBackbone
 from keras_bert3.backbones.deberta import DebertaBackbone
 from keras_bert3.backbones.deberta_v2 import DebertaV2Backbone
 from keras_bert3.backbones.gpt import GPTBackbone
+from keras_bert3.backbones.left_to_right_bert import LeftToRightBertBackbone
 from keras_bert3.backbones.lstm import LSTMBackbone
 from keras_bert3.serving.client import Client
 from keras_bert3.serving.export import export_saved_model
@@ -53,6 +55,13 @@ KINDS = {
     "multiple_choice": lambda: keras_bert3.MultipleChoice(BertBackbone(**SIZE)),
     "token_classifier": lambda: keras_bert3.TokenClassifier(BertBackbone(**SIZE), 3),
     "extractive_qa": lambda: keras_bert3.ExtractiveQA(BertBackbone(**SIZE)),
+    "left_to_right": lambda: keras_bert3.TextClassifier(LeftToRightBertBackbone(**SIZE), 3),
+    "bilstm_classifier": lambda: keras_bert3.TextClassifier(
+        BiLSTMBackbone(BertBackbone(**SIZE), lstm_dim=6), 3
+    ),
+    "bilstm_tags": lambda: keras_bert3.TokenClassifier(
+        BiLSTMBackbone(BertBackbone(**SIZE), 2, layers=(-1, -2)), 3
+    ),
     "deberta_classifier": lambda: keras_bert3.TextClassifier(DebertaBackbone(**SIZE, span=16), 3),
     "deberta_masked_lm": lambda: keras_bert3.MaskedLM(DebertaBackbone(**SIZE, span=16)),
     "deberta_v2": lambda: keras_bert3.TextClassifier(
