@@ -274,9 +274,7 @@ class WordPieceTokenizer(Vocabulary):
         folder.mkdir(parents=True, exist_ok=True)
         settings = {"tokenizer_class": "BertTokenizer"}
         settings |= {key: getattr(self, name) for key, name in CONFIG_KEYS.items()}
-        if self.added_tokens:
-            added = added_token_files.decoder(self.added_tokens, self._ids)
-            settings[added_token_files.DECODER] = added
+        settings |= added_token_files.settings(self.added_tokens, self._ids)
         pieces = self._vocabulary[: self._num_pieces]
         write_text(folder / VOCABULARY_FILE, "".join(f"{token}\n" for token in pieces))
         write_text(folder / CONFIG_FILE, json.dumps(settings, indent=2) + "\n")

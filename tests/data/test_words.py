@@ -30,6 +30,13 @@ def test_words_of_a_text(text, words):
     assert [text[start:end] for start, end in word_spans(text)] == words
 
 
+def test_whole_stretches_are_words():
+    text = "x[E1] Jim's[/E1]"
+    whole = [(1, 5), (11, 16)]
+    words = [text[start:end] for start, end in word_spans(text, whole)]
+    assert words == ["x", "[E1]", "Jim", "'", "s", "[/E1]"]
+
+
 def test_first_tokens_of_words():
     tokenizer = WordPieceTokenizer(VOCABULARY)
     text, spans = join_words(["Jim", "Henson", "was", "\u200b", "U.", "", "中中", "."])

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from keras_bert3.tokenizers.added_tokens import entries
 from keras_bert3.tokenizers.word_piece import WordPieceTokenizer
 from tests.tokenizers.word_piece_oracle import basic_words, oracle, strip_marks
 
@@ -228,12 +229,80 @@ def test_refusals():
         WordPieceTokenizer(PIECES[:4])
 
 
+ADDED = ["[E1]", "[/E1]", {"content": "<S>", "special": True}, "Fo-O", "naïve"]
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("hello[E1]world", ["hello", "[E1]", "world"]),
+        ("[E1][E1] [/e1]\tx", ["[E1]", "[E1]", "[/E1]", "x"]),
+        ("<S><s>", ["<S>", "[UNK]", "s", "[UNK]"]),
+        ("xFO-O's", ["x", "Fo-O", "'", "s"]),
+        ("naive NAÏVE", ["naïve", "naïve"]),  # stood in the vocabulary
+        ("[E1", ["[", "[UNK]"]),
+    ],
+)
+def test_added_tokens_are_found_before_words(text, pieces):
+    tokenizer = WordPieceTokenizer([*PIECES, "s"], added_tokens=ADDED)
+    assert tokenizer.tokenize(text) == pieces
+    ids, offsets = tokenizer.encode_with_offsets(text)
+    assert [ids, ids, [5]] == tokenizer([text, text, "hello"])
+    ends = [0, *(end for _, end in offsets)]
+    assert all(start >= end for end, (start, _) in zip(ends, offsets, strict=False))
+
+
+def test_ids_of_added_tokens_follow_the_vocabulary():
+    tokenizer = toy(added_tokens=ADDED)
+    size = len(PIECES)
+    assert [tokenizer.token_to_id(t) for t in ("[E1]", "[/E1]", "<S>", "Fo-O")] == [
+        *range(size, size + 4)
+    ]
+    assert tokenizer.vocabulary == [*PIECES, "[E1]", "[/E1]", "<S>", "Fo-O"]
+    assert tokenizer.vocabulary_size == len(tokenizer.is_continuation) == size + 4
+    assert tokenizer.special_ids == (*toy().special_ids, size + 2)
+    ids = tokenizer("hello [E1]<S>")
+    assert tokenizer.decode(ids) == "hello [E1]"
+    assert tokenizer.decode(ids, skip_special_tokens=False) == "hello [E1] <S>"
+
+
+def test_added_tokens_are_words():
+    tokenizer = toy(added_tokens=[*ADDED, {"content": "<L>", "lstrip": True, "rstrip": True}])
+    text = "Don't[e1]  <l> Hello<S>naive[mask]"
+    words = ["don", "'", "t", "[E1]", "<L>", "hello", "<S>", "naïve", "[", "mask", "]"]
+    assert tokenizer.split_words(text) == words
+    index = tokenizer.token_to_id
+    assert tokenizer.whole_tokens("[e1]  <l> Hello[MASK]") == [
+        (index("[E1]"), (0, 4)),
+        (index("<L>"), (6, 9)),
+    ]
+    assert toy().whole_tokens("[E1] [MASK]") == []
+    on = toy(special_tokens_in_text=True)
+    assert on.whole_tokens("a [MASK]") == [(on.mask_id, (2, 8))]
+    assert on.split_words("A[MASK]") == ["a", "[MASK]"]
+
+
+def test_a_word_in_another_case_is_no_exact_token():
+    tokenizer = toy(added_tokens=[{"content": "a", "special": True}])
+    assert tokenizer.split_words("Aa AA") == ["a", "a", "aa"]
+    assert tokenizer.tokenize("Aa AA") == ["a", "a", "a", "##a"]
+
+
+def test_added_tokens_that_are_none_are_refused():
+    with pytest.raises(ValueError, match="without whitespace. Received: 'a b'"):
+        toy(added_tokens=["a b"])
+    with pytest.raises(ValueError, match="without a sigma where text is folded"):
+        toy(added_tokens=["Σ"])
+    assert toy(lowercase=False, added_tokens=["Σ"]).tokenize("ΑΣ") == ["[UNK]", "Σ"]
+
+
 SETTINGS = {
     "lowercase": False,
     "strip_accents": True,
     "split_chinese_characters": False,
     "max_word_length": 7,
     "special_tokens_in_text": True,
+    "added_tokens": entries(["naïve", "[E1]", {"content": "<S>", "special": True}]),
 }
 
 
@@ -241,6 +310,7 @@ def test_config_pickle_and_copies_keep_every_setting():
     original = toy(**SETTINGS)
     original("hello world")
     config = original.get_config()
+    assert config["added_tokens"][0] is not original.added_tokens[0]
     assert config == {"vocabulary": PIECES, **SETTINGS}
     copies = [
         WordPieceTokenizer.from_config(json.loads(json.dumps(config))),
@@ -248,7 +318,7 @@ def test_config_pickle_and_copies_keep_every_setting():
         copy.deepcopy(original),
         copy.copy(original),
     ]
-    texts = fuzzed_texts(50)
+    texts = [*fuzzed_texts(50), "hello[E1]naïve<S>"]
     for other in copies:
         assert other.get_config() == config
         assert other(texts) == original(texts)
@@ -262,6 +332,9 @@ def test_save_and_load(tmp_path):
     assert settings["do_lower_case"] is False
     assert settings["strip_accents"] is True
     assert settings["tokenize_chinese_chars"] is False
+    added = {i: token["content"] for i, token in settings["added_tokens_decoder"].items()}
+    assert added == {str(len(PIECES)): "[E1]", "37": "naïve", str(len(PIECES) + 1): "<S>"}
+    assert (folder / "vocab.txt").read_text("utf-8").split() == PIECES
     assert WordPieceTokenizer.load(folder).get_config() == toy(**SETTINGS).get_config()
     toy().save(folder)
     assert WordPieceTokenizer.load(str(folder)).get_config() == toy().get_config()
