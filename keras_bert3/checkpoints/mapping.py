@@ -143,9 +143,9 @@ def cast(rule: Rule, dtype: str) -> Rule:
 def _narrowed(array: np.ndarray, dtype: str, name: str) -> np.ndarray:
     with np.errstate(over="ignore"):
         narrow = array.astype(dtype)
-    lost = ~np.isfinite(narrow) & np.isfinite(array)
-    if lost.any():
-        largest = np.abs(array[lost]).max()
+    is_infinite = np.isinf(narrow)
+    if is_infinite.any() and np.isfinite(array[is_infinite]).any():
+        largest = np.abs(array[np.isfinite(array)]).max()
         raise ValueError(
             f"Expected weights that {dtype} can hold, of at most {ml_dtypes.finfo(dtype).max}. "
             f"Received: `{name}`, whose largest value is {largest}"

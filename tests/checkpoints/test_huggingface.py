@@ -234,6 +234,16 @@ def test_half_precision_is_upcast(tmp_path, dtype):
         np.testing.assert_array_equal(np.asarray(kept.numpy()), wanted)
 
 
+def test_a_weight_that_half_precision_cannot_hold_is_named_before_anything_is_written(tmp_path):
+    saved = backbone()
+    kernel = saved.pooler.dense.kernel
+    kernel.assign(np.full(kernel.shape, 1e5, "float32"))
+    named = "that float16 can hold.*`bert.pooler.dense.weight`, whose largest value is 100000.0"
+    with pytest.raises(ValueError, match=named):
+        save_huggingface(saved, tmp_path / "hf", dtype="float16")
+    assert not any(tmp_path.iterdir())
+
+
 def test_a_tensor_of_another_shape_is_named(folder):
     set_config(folder, vocab_size=25)
     with pytest.raises(ValueError, match=r"\(25, 8\) for `embeddings/token.*\(24, 8\) from `bert"):
@@ -302,7 +312,8 @@ def test_tokenizer_out_of_tokenizer_json_alone(folder):
     config = MaskedLM.from_preset(folder).preprocessor.tokenizer.get_config()
     assert config.pop("vocabulary") == VOCABULARY
     expected = {"lowercase": True, "strip_accents": False, "split_chinese_characters": False}
-    assert config == {**expected, "max_word_length": 77, "special_tokens_in_text": False}
+    expected |= {"max_word_length": 77, "special_tokens_in_text": False, "added_tokens": []}
+    assert config == expected
 
 
 def test_a_vocabulary_that_does_not_say_its_case_is_refused(folder):

@@ -81,6 +81,19 @@ def test_cast_changes_the_dtype_of_theirs_alone():
     np.testing.assert_array_equal(rule.load([kernel])[0], kernel.T)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "value", "largest"),
+    [("float16", -7e4, "65504.0.*`b`, whose largest value is 70000"), ("bfloat16", 3.4e38, "`b`")],
+)
+def test_cast_refuses_what_would_become_infinite(dtype, value, largest):
+    rule = mapping.cast(mapping.rename("a", "b"), dtype)
+    with pytest.raises(ValueError, match=f"Expected weights that {dtype} can hold.*{largest}"):
+        rule.save([np.array([1.0, value, np.nan], "float32")])
+    already = np.array([np.inf, np.nan, 65504.0], "float32")
+    expected = already.astype(dtype).astype("float32")
+    np.testing.assert_array_equal(rule.save([already])[0].astype("float32"), expected)
+
+
 def test_for_layers_numbers_both_sides():
     rules = mapping.for_layers([mapping.rename("block_{i}/a", "h.{i}.b")], 11)
     assert [(rule.ours, rule.theirs) for rule in rules][10] == (("block_10/a",), ("h.10.b",))
