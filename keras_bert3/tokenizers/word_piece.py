@@ -268,7 +268,8 @@ class WordPieceTokenizer(Vocabulary):
     def save(self, folder: str | Path) -> None:
         """Write vocab.txt and tokenizer_config.json into a folder, making it where needed.
 
-        The settings are spelled as in Hugging Face's BERT checkpoints, with two more of ours.
+        The settings are spelled as in Hugging Face's BERT checkpoints, with two more of ours; added
+        tokens stand among them, none in vocab.txt.
         """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)

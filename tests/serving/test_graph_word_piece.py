@@ -107,6 +107,12 @@ def test_offsets_are_those_of_the_python_path():
     assert found == {row: spans for row, spans in expected.items() if spans}
 
 
+def test_added_tokens_have_no_graph():
+    tokenizer = WordPieceTokenizer(PIECES, added_tokens=["[E1]", "[/E1]"])
+    with pytest.raises(ValueError, match=r"without added tokens. Received: \[E1\], \[/E1\]"):
+        GraphWordPiece(tokenizer)
+
+
 def test_no_text_and_empty_texts():
     _, function = pair(lowercase=True)
     assert ids_of([], function) == []

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from keras_bert3.tasks.preprocessor import Preprocessor
+from keras_bert3.tokenizers.word_piece import WordPieceTokenizer
 from tests.tasks import toy
 
 tf = pytest.importorskip("tensorflow", exc_type=ImportError)
@@ -273,6 +274,28 @@ def test_a_second_text_is_never_taken_and_left_unread():
     for task in (toy.masked_lm(), MultipleChoice(backbone(), Preprocessor(toy.tokenizer()))):
         with pytest.raises(ValueError, match=f"pair=True. Received: a {type(task).__name__} with"):
             Signatures(task, pair=True)
+
+
+def test_texts_with_added_tokens_are_left_to_the_python_tokenizer():
+    from keras_bert3.serving.graph_text import tokenizer_has_graph
+    from keras_bert3.tasks.extractive_qa import ExtractiveQA
+    from keras_bert3.tasks.text_classifier import TextClassifier
+    from keras_bert3.tasks.token_classifier import TokenClassifier
+
+    tokenizer = WordPieceTokenizer(toy.tokenizer().vocabulary, added_tokens=["[E1]"])
+    assert tokenizer_has_graph(toy.tokenizer()) and not tokenizer_has_graph(tokenizer)
+    body = backbone(vocabulary_size=tokenizer.vocabulary_size)
+    tasks = [
+        TextClassifier(body, 2, TextClassifier.preprocessor_class(tokenizer, 16)),
+        TokenClassifier(body, 2, TokenClassifier.preprocessor_class(tokenizer, 16)),
+        ExtractiveQA(body, ExtractiveQA.preprocessor_class(tokenizer, 24, 5, 6)),
+    ]
+    for task in tasks:
+        parts = Signatures(task)
+        assert [parts.text, parts.tags, parts.answers] == [None] * 3
+    assert sorted(made(tasks[0])) == ["serving_default", "tokens"]
+    with pytest.raises(ValueError, match="tokenised in the graph, for pair=True"):
+        Signatures(tasks[0], pair=True)
 
 
 def test_only_tasks_with_known_outputs_are_served():

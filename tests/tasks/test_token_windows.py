@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from keras_bert3.tasks.token_windows import TokenClassifierPreprocessor, words_in_rows
+from keras_bert3.tokenizers.word_piece import WordPieceTokenizer
 from tests.tasks import toy
 
 
@@ -15,6 +16,19 @@ def test_words_and_texts_become_documents():
     assert words.token_ids.tolist() == [5, 6, 23] and words.first_tokens.tolist() == [0, 1]
     assert text.token_ids.tolist() == [5, 6, 23, 1] and text.first_tokens.tolist() == [0, 1, 3]
     assert text.spans == [(0, 3), (4, 8), (8, 9)]
+
+
+def test_an_added_token_is_one_word_wherever_it_stands():
+    tokenizer = WordPieceTokenizer(toy.tokenizer().vocabulary, added_tokens=["[E1]", "[/E1]"])
+    marker = tokenizer.token_to_id("[E1]")
+    preprocessor = TokenClassifierPreprocessor(tokenizer, 16)
+    text = preprocessor.encode("the[E1] cats[/e1].")
+    assert text.token_ids.tolist() == [5, marker, 6, 23, marker + 1, 1]
+    assert text.spans == [(0, 3), (3, 7), (8, 12), (12, 17), (17, 18)]
+    assert text.first_tokens.tolist() == [0, 1, 2, 4, 5]
+    words = preprocessor.encode(["the", "[E1]", "cats[/E1]"])
+    assert words.token_ids.tolist() == [5, marker, 6, 23, marker + 1]
+    assert words.first_tokens.tolist() == [0, 1, 2]
 
 
 def test_E1_every_word_is_in_one_windows_care():
