@@ -134,8 +134,8 @@ def save_huggingface(
         tokenizer: to go with a backbone; a task brings its own.
 
     Raises:
-        ValueError: if transformers has no such model, `dtype` is another or cannot hold a weight, or
-            `folder` holds files.
+        ValueError: if transformers has no such model, `dtype` is another or cannot hold a weight,
+            or `folder` holds files.
 
     Example:
         >>> save_huggingface(MaskedLM(backbone), "my-bert")
