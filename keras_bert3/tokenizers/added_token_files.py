@@ -13,6 +13,7 @@ ADDED_FILE, SPECIAL_FILE = "added_tokens.json", "special_tokens_map.json"
 DECODER = "added_tokens_decoder"
 """Their entry in tokenizer_config.json: from ids, as text, to tokens."""
 _Numbered = tuple[Path, int, dict[str, Any]]
+_SINGLE = tuple(f"{name}_token" for name in "bos eos unk sep pad cls mask".split())
 _LISTS = ("additional_special_tokens", "extra_special_tokens")
 
 
@@ -126,7 +127,7 @@ def _named(folder: Path, ids: Mapping[str, int], numbered: list) -> Iterator[_Nu
 def _names(content: Mapping[str, Any]) -> Iterator[Any]:
     """Yield the special tokens of a configuration: spellings or dictionaries."""
     for key, value in content.items():
-        if key.endswith("_token") and isinstance(value, (str, dict)):
+        if key in _SINGLE and value:
             yield value
         elif key in _LISTS and value:
             yield from value.values() if isinstance(value, dict) else value

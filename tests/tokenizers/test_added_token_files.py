@@ -39,6 +39,7 @@ IN_VOCABULARY = entries([{"content": "[unused1]", "special": True}])
     [
         ({}, []),
         ({FAST: {}, CONFIG: {"do_lower_case": True}, SPECIAL: {"mask_token": "[MASK]"}}, []),
+        ({CONFIG: {"bos_token": None, "use_auth_token": "x", "extra_special_tokens": None}}, []),
         ({FAST: fast(FIVE, 0)}, []),
         ({FAST: fast(TOKENS)}, TOKENS),
         ({CONFIG: config(TOKENS[::-1])}, TOKENS[::-1]),
