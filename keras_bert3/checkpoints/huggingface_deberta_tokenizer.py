@@ -5,10 +5,10 @@ from typing import Any
 
 from keras_bert3.checkpoints import folders, microsoft_tokenizer
 from keras_bert3.checkpoints.huggingface_tokenizer import load_word_piece
-from keras_bert3.tokenizers import byte_level_byte_pair, sentence_piece
+from keras_bert3.tokenizers import added_token_files, byte_level_byte_pair, sentence_piece
 from keras_bert3.tokenizers.byte_level_byte_pair import ByteLevelBytePairTokenizer
 from keras_bert3.tokenizers.sentence_piece import SentencePieceTokenizer
-from keras_bert3.tokenizers.vocabulary import MASK
+from keras_bert3.tokenizers.vocabulary import MASK, Vocabulary
 
 # What transformers can be told and no released model is: ours has no such setting.
 _REFUSED = ("do_lower_case", "split_by_punct")
@@ -22,9 +22,17 @@ def load_tokenizer(folder: Path) -> Any:
     word pieces.
 
     Raises:
-        ValueError: if a file is broken, or tokenizer_config.json asks for what no DeBERTa does.
+        ValueError: if a file is broken, tokenizer_config.json asks for what no DeBERTa does, or
+            tokens were added to pieces, which would then be read as ordinary text.
         ImportError: without the package `sentencepiece`, for models that need it.
     """
+    tokenizer = _of_files(folder)
+    if isinstance(tokenizer, (SentencePieceTokenizer, ByteLevelBytePairTokenizer)):
+        _check_added(folder, tokenizer)
+    return tokenizer
+
+
+def _of_files(folder: Path) -> Any:
     if (folder / sentence_piece.MODEL_FILE).is_file():
         _check_settings(folder)
         return SentencePieceTokenizer.load(folder)
@@ -41,6 +49,15 @@ def load_tokenizer(folder: Path) -> Any:
         if kind == "BPE":
             return _of_merges(content, folder)
     return load_word_piece(folder)
+
+
+def _check_added(folder: Path, tokenizer: Vocabulary) -> None:
+    added = [token["content"] for token in added_token_files.read(folder, tokenizer.vocabulary)]
+    if added:
+        raise ValueError(
+            f"Expected no tokens added to the vocabulary of a {type(tokenizer).__name__}, or "
+            f"preprocessor=None. Received: {', '.join(added[:5])} in '{folder}'"
+        )
 
 
 def _check_settings(folder: Path) -> None:

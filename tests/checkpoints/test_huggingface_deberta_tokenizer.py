@@ -69,6 +69,22 @@ def test_transformers_loads_what_is_written_and_agrees(kind, tokenizers, folder,
     assert again.special_ids == ours.special_ids
 
 
+@pytest.mark.parametrize("form", ["json alone", "pieces and added_tokens.json"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_added_tokens_are_never_read_as_text(kind, form, tokenizers, folder, tmp_path):
+    if form == "json alone":
+        transformers = pytest.importorskip("transformers")
+        theirs = transformers.AutoTokenizer.from_pretrained(folder / kind)
+        theirs.add_tokens(["<e>"])
+        theirs.save_pretrained(tmp_path)
+    else:
+        tokenizers[kind].save(tmp_path)
+        content = {"[MASK]": tokenizers[kind].mask_id, "<e>": tokenizers[kind].vocabulary_size}
+        (tmp_path / "added_tokens.json").write_text(json.dumps(content))
+    with pytest.raises(ValueError, match="Expected no tokens added.*Received: <e> in"):
+        load_tokenizer(tmp_path)
+
+
 def test_the_kind_is_told_by_the_files(tmp_path):
     assert load_tokenizer(tmp_path) is None
     (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na")
