@@ -32,6 +32,7 @@ take on AMD's processors: both for scores, not for a comparison of seconds.
 import argparse
 import importlib.util
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -211,10 +212,7 @@ def report(settings, answers) -> None:
     for name in answers["ours"][0][0]:
         if name in (*TIMES, "updates"):
             continue
-        for side in SIDES:
-            values = [100 * run[-1][name] for run in answers[side]]
-            spread = statistics.stdev(values) if len(values) > 1 else float("nan")
-            print(f"{name} {side}: {statistics.mean(values):.2f} ± {spread:.2f} {values}")
+        compare(name, {side: [100 * run[-1][name] for run in answers[side]] for side in SIDES})
     for name in TIMES:
         for side in SIDES:
             times = [[epoch[name] for epoch in run] for run in answers[side]]
@@ -222,6 +220,21 @@ def report(settings, answers) -> None:
             first = statistics.median(run[0] for run in times)
             rest = statistics.median(later)
             print(f"{name} of an epoch {side}: first {first:.1f}, later {rest:.1f}")
+
+
+def compare(name: str, values: dict[str, list[float]]) -> None:
+    """Print means and deviations of a score, and what lies between both sides."""
+    means = {side: statistics.mean(scores) for side, scores in values.items()}
+    spreads = {
+        side: statistics.stdev(scores) if len(scores) > 1 else float("nan")
+        for side, scores in values.items()
+    }
+    for side, scores in values.items():
+        runs = ", ".join(f"{score:.2f}" for score in scores)
+        print(f"{name} {side}: {means[side]:.2f} ± {spreads[side]:.2f} ({runs})")
+    difference = means["ours"] - means["transformers"]
+    spread = math.sqrt(statistics.mean(value**2 for value in spreads.values())) or float("nan")
+    print(f"{name} ours more: {difference:+.2f}, {difference / spread:+.2f} deviations of a run")
 
 
 def carried_model() -> str:
