@@ -77,7 +77,7 @@ def read_json(path: Path) -> dict:
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ValueError(f"Expected a JSON file at '{path}'. Received: {error}") from error
     if not isinstance(content, dict):
         raise ValueError(f"Expected a JSON object in '{path}'. Received: {type(content).__name__}")

@@ -110,9 +110,9 @@ def _check_bytes(folder: Path) -> None:
     """Refuse weights that are not those written; without checksums there is nothing to tell."""
     if not (folder / CHECKSUMS).exists():
         return
-    for name, digest in folders.read_json(folder / CHECKSUMS).items():
-        path = folder / Path(name).name
-        if path.exists() and _digest(path) != digest:
+    digests = folders.read_json(folder / CHECKSUMS)
+    for path in sorted(folder.glob("*.weights.*")):
+        if path.is_file() and path.name in digests and _digest(path) != digests[path.name]:
             raise ValueError(
                 f"Expected '{path}' to hold the weights that were saved there, of the checksum in "
                 f"{CHECKSUMS}; if it was replaced on purpose, delete that file. "

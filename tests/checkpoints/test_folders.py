@@ -42,7 +42,7 @@ def test_only_a_checkpoint_is_replaced_and_only_on_request(tmp_path):
         fill(tmp_path / "photos" / "one.jpg", overwrite=True)
 
 
-@pytest.mark.parametrize("content", ["{", "[1]", None])
+@pytest.mark.parametrize("content", ["{", "[1]", pytest.param("[" * 100_000, id="deep"), None])
 def test_broken_json_is_named(tmp_path, content):
     if content is not None:
         (tmp_path / "config.json").write_text(content)

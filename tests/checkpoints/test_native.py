@@ -3,7 +3,7 @@ import json
 import pytest
 
 from keras_bert3 import BertBackbone, MaskedLM
-from keras_bert3.checkpoints import native
+from keras_bert3.checkpoints import folders, native
 from tests.checkpoints.models import assert_same_weights, masked_lm, tokenizer
 
 
@@ -32,6 +32,13 @@ def test_one_changed_byte_is_noticed(tmp_path, shard_size):
         with pytest.raises(ValueError, match=f"Expected '.*{file.name}' to hold the weights that"):
             native.load_weights(tmp_path / "a", masked_lm().backbone, {})
         file.write_bytes(whole)
+    assert native.load_weights(tmp_path / "a", masked_lm().backbone, {}).loaded
+
+
+def test_checksums_are_looked_up_for_weights_alone(tmp_path):
+    native.save(masked_lm(), tmp_path / "a")
+    names = ("..", "", "x" * 5000, "../model.weights.h5", "config.json")
+    folders.write_json(tmp_path / "a" / native.CHECKSUMS, dict.fromkeys(names, "00"))
     assert native.load_weights(tmp_path / "a", masked_lm().backbone, {}).loaded
 
 
