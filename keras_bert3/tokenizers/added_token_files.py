@@ -113,7 +113,10 @@ def _named(folder: Path, ids: Mapping[str, int], numbered: list) -> Iterator[_Nu
     known = {*SPECIAL_TOKENS, *(token["content"] for _, _, token in numbered)}
     for file in (folder / CONFIG_FILE, folder / SPECIAL_FILE):
         for token in _names(_json(file)):
-            content = token["content"] if isinstance(token, dict) else str(token)
+            content = token.get("content") if isinstance(token, dict) else token
+            if not isinstance(content, str):
+                message = f"Expected special tokens as text in '{file}'. Received: {token!r}"
+                raise ValueError(message)
             if content in known:
                 continue
             if content not in ids:
@@ -130,7 +133,8 @@ def _names(content: Mapping[str, Any]) -> Iterator[Any]:
         if key in _SINGLE and value:
             yield value
         elif key in _LISTS and value:
-            yield from value.values() if isinstance(value, dict) else value
+            listed = value.values() if isinstance(value, dict) else value
+            yield from filter(None, listed if not isinstance(listed, (str, int)) else [listed])
 
 
 def _json(file: Path) -> dict[str, Any]:

@@ -40,6 +40,7 @@ IN_VOCABULARY = entries([{"content": "[unused1]", "special": True}])
         ({}, []),
         ({FAST: {}, CONFIG: {"do_lower_case": True}, SPECIAL: {"mask_token": "[MASK]"}}, []),
         ({CONFIG: {"bos_token": None, "use_auth_token": "x", "extra_special_tokens": None}}, []),
+        ({CONFIG: {"pad_token": "", "additional_special_tokens": [None]}}, []),
         ({FAST: fast(FIVE, 0)}, []),
         ({FAST: fast(TOKENS)}, TOKENS),
         ({CONFIG: config(TOKENS[::-1])}, TOKENS[::-1]),
@@ -72,6 +73,9 @@ def test_every_layout(tmp_path, files, expected):
         ({FAST: fast(TOKENS), ADDED: {"b": 7}}, "id 8 for the added token 'b'.*Received: 7"),
         ({SPECIAL: {"additional_special_tokens": ["<X>"]}}, "an id .*'<X>' of '.*special_tokens_m"),
         ({CONFIG: {"eos_token": {"content": "<X>"}}}, "an id .*'<X>' of '.*tokenizer_config.json"),
+        ({CONFIG: {"mask_token": {"lstrip": True}}}, "special tokens as text in '.*config.json'"),
+        ({SPECIAL: {"additional_special_tokens": "<X>"}}, "an id .*'<X>' of '.*special_tokens_m"),
+        ({SPECIAL: {"additional_special_tokens": 5}}, "special tokens as text .*Received: 5"),
         (
             {FAST: fast([{**TOKENS[0], "single_word": True}])},
             "single_word=False.*with True, in '.*tokenizer.json'",
