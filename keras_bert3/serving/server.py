@@ -214,6 +214,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--threads", type=int, default=None, help="of TensorFlow")
     parser.add_argument("--grpc-port", type=int, default=None, help="of gRPC; none by default")
     chosen = parser.parse_args(arguments)
+    if chosen.threads is not None and chosen.threads < 1:
+        parser.error(f"Expected --threads of at least 1. Received: {chosen.threads}")
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     try:
         models = [Model(directory, chosen.threads) for directory in chosen.directories]

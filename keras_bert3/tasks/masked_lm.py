@@ -125,6 +125,11 @@ class MaskedLM(Task):
                 "Expected a backbone with a pooler for next_sentence=True. "
                 f"Received: {type(backbone).__name__}"
             )
+        if not hasattr(backbone, "activation") or not hasattr(backbone, "layer_norm_epsilon"):
+            raise ValueError(
+                "Expected a backbone of transformer blocks, whose activation and layer norm the "
+                f"head has too. Received: {type(backbone).__name__}"
+            )
         self.next_sentence = next_sentence
         self.mask_decoder = dict(mask_decoder or {})
         if backbone.has_pooler:  # no gradient would reach it, only weight decay

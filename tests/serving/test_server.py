@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from keras_bert3.serving import server
 from keras_bert3.serving.client import Client, RequestError, as_array
 from tests.serving.conftest import served, tokens
 
@@ -192,3 +193,9 @@ def test_the_client_gives_up_at_its_deadline():
     with pytest.raises(RequestError, match="Expected an answer from 127.0.0.1:9 within 0.5 s"):
         Client("mnli", "http://127.0.0.1:9", deadline=0.5, retries=50).predict(["a"])
     assert time.monotonic() - started < 5
+
+
+def test_threads_are_counted_from_one(capsys):
+    with pytest.raises(SystemExit):
+        server.main(["nowhere", "--threads", "0"])
+    assert "Expected --threads of at least 1. Received: 0" in capsys.readouterr().err

@@ -2,6 +2,7 @@ import keras
 import numpy as np
 import pytest
 
+from keras_bert3.backbones.bilstm import BiLSTMBackbone
 from keras_bert3.backbones.deberta import DebertaBackbone
 from keras_bert3.checkpoints.variables import variables_by_path
 from keras_bert3.tasks.masked_lm import MaskedLM, MaskedLMPreprocessor
@@ -199,3 +200,8 @@ def test_a_deberta_fills_masks_once_its_heads_are_trained_or_given():
     given.newly_initialised = ("masked_lm_head/dense/kernel",)
     with pytest.raises(ValueError, match="random ones for masked_lm_head$"):
         given.fill_mask(text)
+
+
+def test_an_lstm_on_top_has_no_head_for_masks():
+    with pytest.raises(ValueError, match="of transformer blocks.*Received: BiLSTMBackbone"):
+        MaskedLM(BiLSTMBackbone(toy.backbone(num_layers=1)))
