@@ -134,7 +134,7 @@ def cast(rule: Rule, dtype: str) -> Rule:
     """
 
     def save(arrays: Arrays) -> Arrays:
-        values = zip(rule.theirs, rule.save(arrays), strict=False)
+        values = zip(rule.theirs, rule.save(arrays), strict=False)  # a tie saves its first alone
         return [_narrowed(value, dtype, name) for name, value in values]
 
     return dataclasses.replace(rule, save=save)

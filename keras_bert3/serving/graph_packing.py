@@ -8,7 +8,7 @@ MULTIPLE = 8
 """Rows are padded to such a multiple.
 
 For every product of another shape TensorFlow on processors keeps code of its own, a thread at a
-time: a server that had seen every length of every batch held 200 MB of it.
+time: a server that had seen 8 sizes and 128 lengths of batches held 240 MB of it (TensorFlow 2.21).
 """
 
 

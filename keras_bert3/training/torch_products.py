@@ -2,7 +2,7 @@
 
 PyTorch takes float32 products on the CPU from Intel's MKL. oneDNN, which PyTorch carries too, takes
 half of MKL's time on an AMD EPYC (PyTorch 2.13, 1500 x 384 x 1536: 7.5 ms, not 16.7), and such
-products are three quarters of a step of fine-tuning a BERT of six layers of 384.
+products, from there, still are 63 % of a step that fine-tunes a BERT of six layers of 384.
 """
 
 import functools
