@@ -5,6 +5,7 @@ from typing import Any
 
 import keras
 import numpy as np
+from keras import ops
 
 from keras_bert3.data.answers import locate_answers
 from keras_bert3.tasks.answers import (
@@ -47,7 +48,8 @@ class ExtractiveQA(Task):
         inputs: the backbone's.
 
     Returns:
-        A dict of logits, `start` and `end`, each `[b, q]`.
+        A dict of logits, `start` and `end`, each `[b, q]`; -30,000 at padding, so that a loss is
+        the same however far its rows are padded.
 
     `fit` and `evaluate` take (questions, contexts) and answers: (start, end) in characters, a dict
     of lists `text` and `answer_start`, or None for no answer. `predict` on (questions, contexts)
@@ -80,6 +82,9 @@ class ExtractiveQA(Task):
     def call(self, inputs, training=None):
         """Score every token as a start and as an end."""
         logits = self.span_head(self.backbone(inputs, training=training)["sequence_output"])
+        is_real = ops.not_equal(ops.cast(inputs["padding_mask"], "int32"), 0)
+        # every dtype has this number, and e to the power of it is 0
+        logits = ops.where(is_real[..., None], logits, -3e4)
         return {"start": logits[..., 0], "end": logits[..., 1]}
 
     def default_optimizer(self, updates):

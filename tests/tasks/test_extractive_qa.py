@@ -64,6 +64,17 @@ def test_the_loss_is_the_mean_of_both_cross_entropies(task):
     np.testing.assert_allclose(half["loss"], scores["loss"], rtol=1e-4)
 
 
+def test_the_loss_does_not_depend_on_how_far_rows_are_padded(task):
+    x, y, weights = task.arrays(QUESTIONS, CONTEXTS, SPANS)
+    assert not x["padding_mask"].all()
+    wider = {name: np.pad(value, ((0, 0), (0, 6))) for name, value in x.items()}
+    losses = [
+        task.evaluate(rows, y, sample_weight=weights, verbose=0, return_dict=True)["loss"]
+        for rows in (x, wider)
+    ]
+    np.testing.assert_allclose(*losses, rtol=1e-6)
+
+
 def test_answers_are_those_of_a_plain_search_over_windows(task):
     answers = task.answer(QUESTIONS * 2, CONTEXTS * 2)
     assert answers[:6] == answers[6:]
