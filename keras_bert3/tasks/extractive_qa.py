@@ -83,7 +83,7 @@ class ExtractiveQA(Task):
         """Score every token as a start and as an end."""
         logits = self.span_head(self.backbone(inputs, training=training)["sequence_output"])
         is_real = ops.not_equal(ops.cast(inputs["padding_mask"], "int32"), 0)
-        # every dtype has this number, and e to the power of it is 0
+        # float16 holds this number too, and softmax makes 0 of it
         logits = ops.where(is_real[..., None], logits, -3e4)
         return {"start": logits[..., 0], "end": logits[..., 1]}
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The ablations of Devlin et al. 2018 (tables 5, 6 and 8, appendix C.1): models of 2 x 128,
-# 4,000 steps on your text, a slice of each benchmark. With 3,000 steps, ROWS=8000 and QUESTIONS=1500
-# it took 61 minutes of two cores on JAX; by the times of its parts the defaults take some 50.
+# 4,000 steps on your text, a slice of each benchmark. With 3,000 steps, a tenth of them of 128 tokens,
+# ROWS=8000 and QUESTIONS=1500 it took 61 minutes of two cores on JAX; by the times of its parts the
+# defaults should take some 50, which was not measured whole.
 #
 #     recipes/runs/ablations_bert.sh --data 'text/*.txt' --glue glue/ --ner wnut17/ --squad squad/ \
 #         --output runs/ablations
