@@ -118,3 +118,11 @@ def is_pair(x) -> bool:
         and is_text(x[0])
         and is_text(x[1])
     )
+
+
+def is_nested_text(x) -> bool:
+    """Whether `x` is a list or tuple whose first part is a list or tuple of strings."""
+    return isinstance(x, list | tuple) and any(
+        isinstance(part, list | tuple) and len(part) > 0 and isinstance(part[0], str)
+        for part in x[:1]
+    )

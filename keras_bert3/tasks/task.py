@@ -10,7 +10,7 @@ from keras_bert3.backbones.backbone import check_range
 from keras_bert3.tasks.adversarial import adversarial_loss
 from keras_bert3.tasks.grain_batches import GrainBatches, is_grain, with_length
 from keras_bert3.tasks.kept_weights import kept_weights
-from keras_bert3.tasks.preprocessor import Preprocessor, as_texts, is_pair, is_text
+from keras_bert3.tasks.preprocessor import Preprocessor, as_texts, is_nested_text, is_pair, is_text
 from keras_bert3.tasks.text_batches import TextBatches, batches_by_length
 
 
@@ -118,7 +118,7 @@ class Task(keras.Model):
         this call will do.
         """
         x, y = self._text_or_tensors(with_length(x), y)
-        self._check_ids(x)
+        self._check(x)
         validation = with_length(kwargs.get("validation_data"))
         if isinstance(validation, tuple):
             validation = self._validation(*validation, batch_size=batch_size)
@@ -158,7 +158,7 @@ class Task(keras.Model):
             batches = self._text_batches(x, y, sample_weight, batch_size=batch_size)
             with kept_weights(self):
                 return super().evaluate(batches, **kwargs)
-        self._check_ids(x)
+        self._check(x)
         with kept_weights(self):
             return super().evaluate(x, y, batch_size, sample_weight=sample_weight, **kwargs)
 
@@ -167,7 +167,7 @@ class Task(keras.Model):
         x = as_texts(with_length(x))
         if self.is_text(x):
             x = self.preprocess(x)
-        self._check_ids(x)
+        self._check(x)
         with kept_weights(self):
             return super().predict(x, batch_size, **kwargs)
 
@@ -244,8 +244,13 @@ class Task(keras.Model):
 
         return TextBatches(texts, prepare, labels, weights, batch_size or 32, shuffle)
 
-    def _check_ids(self, x):
-        """Refuse ids outside the tables before any step is taken."""
+    def _check(self, x):
+        """Refuse texts in another form, and ids outside the tables, before any step is taken."""
+        if is_nested_text(x) and not self.is_text(x):
+            raise ValueError(
+                "Expected a list of texts, or two lists in a tuple: `(firsts, seconds)`. "
+                f"Received: a {type(x).__name__} of {len(x)} whose first is {str(x[0])[:60]}"
+            )
         if isinstance(x, dict) and "token_ids" in x:
             check_range("token_ids", x["token_ids"], self.backbone.vocabulary_size)
             if "segment_ids" in x and self.backbone.num_segments:

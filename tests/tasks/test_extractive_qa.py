@@ -178,6 +178,8 @@ def test_Q11_features_are_what_they_are_declared_to_be(task):
 def test_what_cannot_be_asked_is_refused(task):
     with pytest.raises(ValueError, match="a pair of lists, questions and contexts. Received: list"):
         task.predict(["the cat"])
+    with pytest.raises(ValueError, match="in a tuple.*Received: a list of 2"):
+        task.fit([QUESTIONS, CONTEXTS], ["cat"] * 6, verbose=0)
     with pytest.raises(ValueError, match="a text for each of 2 questions. Received: 1"):
         task.answer(["a", "b"], ["c"])
     with pytest.raises(ValueError, match="y=None"):

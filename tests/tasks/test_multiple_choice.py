@@ -62,6 +62,8 @@ def test_what_cannot_be_scored_is_refused(task):
     flat = {name: np.zeros((2, 4), "int32") for name in ("token_ids", "padding_mask")}
     with pytest.raises(ValueError, match=r"\(batch, choices, length\).*\(2, 4\)"):
         task(flat)
+    with pytest.raises(ValueError, match="in a tuple.*Received: a list of 2"):
+        task.predict([CONTEXTS, CONTEXTS], verbose=0)
     with pytest.raises(ValueError, match="number of a choice.*y=None"):
         task.fit((CONTEXTS, CHOICES), verbose=0)
 

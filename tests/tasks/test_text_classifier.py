@@ -164,6 +164,9 @@ def test_pairs_of_texts_come_as_two_lists_or_as_a_list_of_pairs():
     expected = task.predict((first, second), verbose=0)
     np.testing.assert_allclose(task.predict(pairs, verbose=0), expected, atol=1e-6)
     assert not np.allclose(task.predict(first, verbose=0), expected)
+    for call in (task.predict, task.fit, task.evaluate):  # columns or rows? nobody can know
+        with pytest.raises(ValueError, match=r"in a tuple.*Received: a list of 2 whose first is"):
+            call([first[:2], second[:2]], **({} if call == task.predict else {"y": LABELS[:2]}))
 
 
 def test_the_schedule_covers_the_updates_of_this_run():
