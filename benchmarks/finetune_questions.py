@@ -126,6 +126,7 @@ def span_of(label, places) -> tuple[int, int]:
 def best_span(places, start, end) -> tuple[float, tuple[int, int]]:
     """The likeliest span among the likeliest starts and ends, and its score."""
     found = (float("-inf"), (0, 0))
+    start, end = start[: len(places)], end[: len(places)]  # without padding
     for first in start.argsort()[::-1][:BEST].tolist():
         for last in end.argsort()[::-1][:BEST].tolist():
             if places[first] and places[last] and first <= last < first + LONGEST:
