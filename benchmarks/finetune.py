@@ -25,8 +25,9 @@ slows both. The time that a side's process had a processor for (`cpu`) is what i
 Scores over seeds take hours. With `--results mrpc.json` each run is written down when it ends, and
 one that stands there is not done again: an interrupted measurement goes on, and transformers' runs
 serve every backend of ours. `--group-by-length` has rows of a batch about as long as one another on
-both sides, which saves padding, and `--onednn` gives transformers the matrix products that ours
-take on AMD's processors: both for scores, not for a comparison of seconds.
+both sides, which saves padding; `--products onednn` gives transformers the matrix products that
+ours take on AMD's processors, `--products bfloat16` rounds what both sides multiply to bfloat16,
+which Intel's AMX has units for: all for scores, not for a comparison of seconds.
 """
 
 import argparse
@@ -44,6 +45,8 @@ SIDES = ("ours", "transformers")
 TIMES = ("seconds", "cpu")
 FREE = ("data", "validation", "model", "seeds", "results", "worker")
 """Settings in which the runs of one file of results may differ."""
+PRODUCTS = ("onednn", "bfloat16")
+"""Libraries and precisions of matrix products that `finetune_trainers.set_products` knows."""
 POOL = 50
 """Batches out of whose rows those of about one length are put together."""
 
@@ -267,11 +270,13 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--most", type=int, help="rows to train on, the first ones")
     parser.add_argument("--group-by-length", action="store_true", help="less padding, both sides")
-    parser.add_argument("--onednn", action="store_true", help="for both sides, on PyTorch")
+    parser.add_argument("--products", choices=PRODUCTS, help="matrix products, both sides, PyTorch")
     parser.add_argument("--results", help="a JSON file of runs, read and added to")
     parser.add_argument("--quoted", action="store_true", help="the files quote as CSV does")
     parser.add_argument("--worker", choices=SIDES, help=argparse.SUPPRESS)
     settings = parser.parse_args()
+    if settings.products == "bfloat16" and os.environ.get("KERAS_BACKEND") != "torch":
+        parser.error("Expected KERAS_BACKEND=torch with --products bfloat16.")
     settings.model = settings.model or carried_model()
     if settings.worker:
         return work(settings.worker, settings)

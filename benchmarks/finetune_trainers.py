@@ -18,6 +18,7 @@ class Ours(abc.ABC):
 
         from keras_bert3.training.optimizers import AdamW
 
+        set_products(run.settings.products)
         keras.utils.set_random_seed(seed)
         self.settings, self.benchmark = run.settings, run.benchmark
         self.task = self.load()
@@ -47,10 +48,7 @@ class Transformers(abc.ABC):
         import torch
         import transformers
 
-        from keras_bert3.training.torch_products import use_onednn
-
-        if run.settings.onednn:
-            use_onednn()
+        set_products(run.settings.products)
         transformers.set_seed(seed)
         self.settings, self.benchmark, self.torch = run.settings, run.benchmark, torch
         self.tokenizer = transformers.AutoTokenizer.from_pretrained(run.settings.model)
@@ -87,6 +85,18 @@ class Transformers(abc.ABC):
             self.optimizer.step()
             self.schedule.step()
             self.optimizer.zero_grad()
+
+
+def set_products(name: str | None) -> None:
+    """Choose how PyTorch computes matrix products of float32; None leaves them alone."""
+    if name == "onednn":
+        from keras_bert3.training.torch_products import use_onednn
+
+        use_onednn()
+    elif name == "bfloat16":
+        import torch
+
+        torch.set_float32_matmul_precision("medium")
 
 
 def linear_schedule(peak: float, updates: int):
