@@ -14,9 +14,10 @@
 # questions. What is left out, its columns stay empty. What follows -- goes to every fine-tuning, such
 # as `-- --quoted`.
 #
-# STEPS (4000), ROWS (4000), QUESTIONS (500), EPOCHS (3) and RATE (3e-4) are read from the
-# environment. Given again, the command goes on where it was stopped. In the end tables.md has the
-# paper's tables with a column of ours.
+# Two runs at a time; what each prints goes to a file beside its folder, such as base/mrpc.log. JOBS (2;
+# 1 on a GPU), STEPS (4000), ROWS (4000), QUESTIONS (500), EPOCHS (3) and RATE (3e-4) are read from
+# the environment. Given again, the command goes on where it was stopped. In the end tables.md has
+# the paper's tables with a column of ours.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 data= glue= ner= squad= output=runs/ablations more=()
@@ -31,28 +32,37 @@ while [ $# -gt 0 ]; do
 done
 [ -n "$data" ] || { echo "Expected --data with text to pretrain on. Received: none" >&2; exit 2; }
 steps=${STEPS:-4000} rows=${ROWS:-4000} questions=${QUESTIONS:-500}
-half=$((steps / 2))
+half=$((steps / 2)) base=$output/base/pretrain/preset
+
+# The functions below print commands; side_by_side reads and runs them.
+side_by_side() { xargs -0 -r -n 1 -P "${JOBS:-2}" bash -euc; }
+
+run() { # name, command: what it prints goes to $output/name.log
+    local log=$output/$1.log name=$1
+    shift
+    mkdir -p "${log%/*}"
+    printf '%q ' "$@"
+    printf '> %q 2>&1 || { tail -n 20 %q >&2; exit 1; }; echo %q\0' "$log" "$log" "$name: finished"
+}
 
 pretrain() { # name, flags: a model in $output/name/pretrain
-    local run=$output/$1/pretrain
+    local name=$1 known=() vocabulary=$base/vocab.txt
     shift
-    [ -e "$run/finished.json" ] && return
-    local known=()
-    [ -e "$output/base/pretrain/preset/vocab.txt" ] &&
-        known=(--vocabulary "$output/base/pretrain/preset/vocab.txt")
-    python recipes/pretrain.py micro --data "$data" --steps "$steps" --warmup-steps $((steps / 10)) \
-        --long-fraction 0.02 --num-duplicates 3 --log-every "$half" --output "$run" \
-        ${known[@]+"${known[@]}"} "$@"
+    [ -e "$output/$name/pretrain/finished.json" ] && return
+    [ -e "$vocabulary" ] && known=(--vocabulary "$vocabulary")
+    run "$name/pretrain" python recipes/pretrain.py micro --data "$data" --steps "$steps" \
+        --warmup-steps $((steps / 10)) --long-fraction 0.02 --num-duplicates 3 --log-every "$half" \
+        --output "$output/$name/pretrain" ${known[@]+"${known[@]}"} "$@"
 }
 
 finetune() { # name, task, benchmark, preset, folder of the data, flags: scores in $output/name/task
-    local run=$output/$1/$2 benchmark=$3 preset=$4 folder=$5
+    local name=$1/$2 benchmark=$3 preset=$4 folder=$5
     shift 5
-    [ -e "$run/finished.json" ] && return
-    python recipes/finetune.py "$benchmark" --preset "$preset" --data "$folder" --output "$run" \
-        --most "$rows" --epochs "${EPOCHS:-3}" --learning-rates "${RATE:-3e-4}" --batch-size 32 \
-        --sequence-length 64 --by-length ${more[@]+"${more[@]}"} "$@"
-    rm -r "$run/preset"
+    [ -e "$output/$name/finished.json" ] && return
+    run "$name" python recipes/finetune.py "$benchmark" --preset "$preset" --data "$folder" \
+        --output "$output/$name" --most "$rows" --epochs "${EPOCHS:-3}" \
+        --learning-rates "${RATE:-3e-4}" --batch-size 32 --sequence-length 64 --by-length \
+        ${more[@]+"${more[@]}"} "$@"
 }
 
 glue() { # name, preset, tasks
@@ -65,47 +75,59 @@ glue() { # name, preset, tasks
     done
 }
 
+bilstm() { # name, preset, flags: a BiLSTM on top of it, in $output/name
+    [ -e "$output/$1" ] ||
+        run "$1" python recipes/add_bilstm.py --output "$output/$1" --preset "$2" "${@:3}"
+}
+
 entities() { # name, preset: the model trained, and its layers as features
     [ -n "$ner" ] || return 0
     finetune "$1" ner wnut17 "$2" "$ner"
-    [ -e "$output/$1/features" ] || python recipes/add_bilstm.py --preset "$2" \
-        --output "$output/$1/features" --layers 0 1 2 --num-lstm-layers 2
     finetune "$1" ner-features wnut17 "$output/$1/features" "$ner" --learning-rates 1e-3
 }
 
-# Table 5, and what all tables share.
-pretrain base --presets-every "$half"
-pretrain no-nsp --objective mlm
-pretrain ltr --objective ltr
-[ -e "$output/ltr-bilstm/start" ] || python recipes/add_bilstm.py \
-    --preset "$output/ltr/pretrain/preset" --output "$output/ltr-bilstm/start"
-for name in base no-nsp ltr ltr-bilstm; do
-    preset=$output/$name/pretrain/preset
-    [ "$name" = ltr-bilstm ] && preset=$output/$name/start
-    glue "$name" "$preset" mnli qnli mrpc sst2
-    [ -z "$squad" ] || finetune "$name" squad1 squad1 "$preset" "$squad" --most "$questions" \
-        --sequence-length 128
-done
+sizes=(1x64 2x64 4x128 4x192) mixes=(100-0-0 80-0-20 80-20-0 0-20-80 0-0-100)
 
-# Table 6: size. At a rate of 1e-3 the largest learns no more than how often a token occurs.
-for size in 1x64 2x64 4x128 4x192; do
-    case $size in 4x192) rate=5e-4 ;; *) rate=1e-3 ;; esac
-    pretrain "size-$size" --size "$size" --learning-rate "$rate"
-    glue "size-$size" "$output/size-$size/pretrain/preset" mnli mrpc sst2
-done
-
-# Table 8: what hidden tokens look like.
-entities base "$output/base/pretrain/preset"
-for mix in 100-0-0 80-0-20 80-20-0 0-20-80 0-0-100; do
-    shares=$(echo "$mix" | awk -F- '{ print $1 / 100, $2 / 100, $3 / 100 }')
-    # shellcheck disable=SC2086
-    pretrain "mix-$mix" --mask-mix $shares
-    glue "mix-$mix" "$output/mix-$mix/pretrain/preset" mnli
-    entities "mix-$mix" "$output/mix-$mix/pretrain/preset"
-done
-
-# Appendix C.1: steps.
-glue steps-0 "$output/base/pretrain/presets/step-00000000" mnli
-glue steps-half "$output/base/pretrain/presets/step-$(printf %08d "$half")" mnli
+pretrain base --presets-every "$half" | side_by_side # first, for its vocabulary
+{
+    pretrain no-nsp --objective mlm
+    pretrain ltr --objective ltr
+    for size in "${sizes[@]}"; do # at a rate of 1e-3 the largest learns no more than how often a token occurs
+        case $size in 4x192) rate=5e-4 ;; *) rate=1e-3 ;; esac
+        pretrain "size-$size" --size "$size" --learning-rate "$rate"
+    done
+    for mix in "${mixes[@]}"; do
+        # shellcheck disable=SC2046
+        pretrain "mix-$mix" --mask-mix $(echo "$mix" | awk -F- '{ print $1 / 100, $2 / 100, $3 / 100 }')
+    done
+} | side_by_side
+{
+    bilstm ltr-bilstm/start "$output/ltr/pretrain/preset"
+    for name in base "${mixes[@]/#/mix-}"; do
+        [ -z "$ner" ] || bilstm "$name/features" "$output/$name/pretrain/preset" \
+            --layers 0 1 2 --num-lstm-layers 2
+    done
+} | side_by_side
+{
+    for name in base no-nsp ltr ltr-bilstm; do # table 5
+        preset=$output/$name/pretrain/preset
+        [ "$name" = ltr-bilstm ] && preset=$output/$name/start
+        glue "$name" "$preset" mnli qnli mrpc sst2
+        [ -z "$squad" ] || finetune "$name" squad1 squad1 "$preset" "$squad" --most "$questions" \
+            --sequence-length 128
+    done
+    for size in "${sizes[@]}"; do # table 6: size
+        glue "size-$size" "$output/size-$size/pretrain/preset" mnli mrpc sst2
+    done
+    entities base "$base" # table 8: what hidden tokens look like
+    for mix in "${mixes[@]}"; do
+        glue "mix-$mix" "$output/mix-$mix/pretrain/preset" mnli
+        entities "mix-$mix" "$output/mix-$mix/pretrain/preset"
+    done
+    glue steps-0 "${base}s/step-00000000" mnli # appendix C.1: steps
+    glue steps-half "${base}s/step-$(printf %08d "$half")" mnli
+} | side_by_side
+# what the tables are made of stays, the models that were fine-tuned do not
+find "$output" -name pretrain -prune -o -name preset -prune -exec rm -r {} +
 
 python recipes/ablation_tables.py "$output"
