@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The ablations of Devlin et al. 2018 (tables 5, 6 and 8, appendix C.1): models of 2 x 128,
 # 4,000 steps on your text, a slice of each benchmark. With 3,000 steps, a tenth of them of 128 tokens,
-# ROWS=8000 and QUESTIONS=1500 it took 61 minutes of two cores on JAX; by the times of its parts the
-# defaults should take some 50, which was not measured whole.
+# ROWS=8000, QUESTIONS=1500 and JOBS=1 it took 61 minutes of two cores on JAX. The defaults should
+# take less (some 50 by the times of their parts, one at a time), which was not measured whole.
 #
 #     recipes/runs/ablations_bert.sh --data 'text/*.txt' --glue glue/ --ner wnut17/ --squad squad/ \
 #         --output runs/ablations
@@ -92,7 +92,8 @@ pretrain base --presets-every "$half" | side_by_side # first, for its vocabulary
 {
     pretrain no-nsp --objective mlm
     pretrain ltr --objective ltr
-    for size in "${sizes[@]}"; do # at a rate of 1e-3 the largest learns no more than how often a token occurs
+    # At a rate of 1e-3 the largest learns no more than how often a token occurs.
+    for size in "${sizes[@]}"; do
         case $size in 4x192) rate=5e-4 ;; *) rate=1e-3 ;; esac
         pretrain "size-$size" --size "$size" --learning-rate "$rate"
     done
@@ -127,7 +128,7 @@ pretrain base --presets-every "$half" | side_by_side # first, for its vocabulary
     glue steps-0 "${base}s/step-00000000" mnli # appendix C.1: steps
     glue steps-half "${base}s/step-$(printf %08d "$half")" mnli
 } | side_by_side
-# what the tables are made of stays, the models that were fine-tuned do not
-find "$output" -name pretrain -prune -o -name preset -prune -exec rm -r {} +
+# What the tables are made of stays, the models that were fine-tuned do not.
+find "$output" -mindepth 3 -maxdepth 3 -name preset ! -path '*/pretrain/preset' -exec rm -r {} +
 
 python recipes/ablation_tables.py "$output"
