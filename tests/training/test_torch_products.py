@@ -9,6 +9,14 @@ from keras_bert3.training import torch_products
 pytestmark = pytest.mark.skipif(keras.backend.backend() != "torch", reason="PyTorch's products")
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _as_they_were():
+    """On other processors the tests after these, and their processes, compute by MKL again."""
+    yield
+    if not torch_products.is_amd():
+        torch_products._replace_products.cache_clear()  # what it returned is collected
+
+
 @pytest.fixture(scope="module")
 def torch():
     import torch
