@@ -12,6 +12,7 @@ from keras_bert3.tasks.grain_batches import GrainBatches, is_grain, with_length
 from keras_bert3.tasks.kept_weights import kept_weights
 from keras_bert3.tasks.preprocessor import Preprocessor, as_texts, is_nested_text, is_pair, is_text
 from keras_bert3.tasks.text_batches import TextBatches, batches_by_length
+from keras_bert3.tasks.varying_lengths import of_varying_lengths
 
 
 class Task(keras.Model):
@@ -122,7 +123,7 @@ class Task(keras.Model):
         validation = with_length(kwargs.get("validation_data"))
         if isinstance(validation, tuple):
             validation = self._validation(*validation, batch_size=batch_size)
-        kwargs["validation_data"] = validation
+        kwargs["validation_data"] = of_varying_lengths(validation)
         if self.is_text(x):
             x = self._text_batches(x, y, sample_weight, batch_size=batch_size, shuffle=shuffle)
             y, sample_weight, shuffle, batch_size = None, None, False, None
@@ -130,6 +131,7 @@ class Task(keras.Model):
             self.compile(self.default_optimizer(count_updates(x, batch_size, **kwargs)))
         is_batches = isinstance(x, TextBatches | GrainBatches) or is_grain(x)
         shuffle = shuffle and not (is_batches or hasattr(x, "__next__"))  # an order of its own
+        x = of_varying_lengths(x, kwargs.get("class_weight"), shuffle)
         with kept_weights(self):
             return super().fit(
                 x, y, batch_size, shuffle=shuffle, sample_weight=sample_weight, **kwargs
@@ -157,9 +159,10 @@ class Task(keras.Model):
         if self.is_text(x):
             batches = self._text_batches(x, y, sample_weight, batch_size=batch_size)
             with kept_weights(self):
-                return super().evaluate(batches, **kwargs)
+                return super().evaluate(of_varying_lengths(batches), **kwargs)
         self._check(x)
         with kept_weights(self):
+            x = of_varying_lengths(x)
             return super().evaluate(x, y, batch_size, sample_weight=sample_weight, **kwargs)
 
     def predict(self, x, batch_size=None, **kwargs):
@@ -169,7 +172,7 @@ class Task(keras.Model):
             x = self.preprocess(x)
         self._check(x)
         with kept_weights(self):
-            return super().predict(x, batch_size, **kwargs)
+            return super().predict(of_varying_lengths(x), batch_size, **kwargs)
 
     def predict_by_length(self, texts, batch_size=None, **kwargs):
         """Predict on texts in the order of their lengths, so that little padding is computed.
@@ -182,7 +185,7 @@ class Task(keras.Model):
         self.preprocess("")  # refuse text before any work where there is no preprocessor
         batches, order = batches_by_length(texts, self.prepare, batch_size)
         with kept_weights(self):
-            outputs = super().predict(batches, **kwargs)
+            outputs = super().predict(of_varying_lengths(batches), **kwargs)
         return outputs[np.argsort(order)]
 
     def batches(
