@@ -28,6 +28,10 @@ serve every backend of ours. `--group-by-length` has rows of a batch about as lo
 both sides, which saves padding; `--products onednn` gives transformers the matrix products that
 ours take on AMD's processors, `--products bfloat16` rounds what both sides multiply to bfloat16,
 which Intel's AMX has units for: all for scores, not for a comparison of seconds.
+
+A seed draws other numbers on each side. With `--same-draws`, on PyTorch, our head starts from
+transformers' weights and dropout drops the same on both sides: what is left between them is
+rounding, and for SQuAD the padding in transformers' softmax.
 """
 
 import argparse
@@ -271,12 +275,14 @@ def main() -> None:
     parser.add_argument("--most", type=int, help="rows to train on, the first ones")
     parser.add_argument("--group-by-length", action="store_true", help="less padding, both sides")
     parser.add_argument("--products", choices=PRODUCTS, help="matrix products, both sides, PyTorch")
+    parser.add_argument("--same-draws", action="store_true", help="of head and dropout, PyTorch")
     parser.add_argument("--results", help="a JSON file of runs, read and added to")
     parser.add_argument("--quoted", action="store_true", help="the files quote as CSV does")
     parser.add_argument("--worker", choices=SIDES, help=argparse.SUPPRESS)
     settings = parser.parse_args()
-    if settings.products == "bfloat16" and os.environ.get("KERAS_BACKEND") != "torch":
-        parser.error("Expected KERAS_BACKEND=torch with --products bfloat16.")
+    alone = settings.products == "bfloat16" or settings.same_draws
+    if alone and os.environ.get("KERAS_BACKEND") != "torch":
+        parser.error("Expected KERAS_BACKEND=torch with --products bfloat16 and --same-draws.")
     settings.model = settings.model or carried_model()
     if settings.worker:
         return work(settings.worker, settings)

@@ -24,12 +24,12 @@ class Found(NamedTuple):
 class Ours(trainers.Ours):
     """`ExtractiveQA`."""
 
-    def load(self):
+    def load(self, folder):
         """The task."""
         from keras_bert3 import ExtractiveQA
 
         length = self.settings.sequence_length
-        return ExtractiveQA.from_preset(self.settings.model, sequence_length=length, stride=STEP)
+        return ExtractiveQA.from_preset(folder, sequence_length=length, stride=STEP)
 
     def predict(self, inputs):
         """Answers."""

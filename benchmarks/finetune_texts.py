@@ -6,15 +6,13 @@ import finetune_trainers as trainers
 class Ours(trainers.Ours):
     """`TextClassifier`."""
 
-    def load(self):
+    def load(self, folder):
         """The task, with a head for the benchmark's classes, or for a number."""
         from keras_bert3 import TextClassifier
 
         labels = list(self.benchmark.labels)
         outputs = {"labels": labels} if labels else {"num_classes": 1}
-        task = TextClassifier.from_preset(
-            self.settings.model, pad_to_multiple_of=trainers.MULTIPLE, **outputs
-        )
+        task = TextClassifier.from_preset(folder, pad_to_multiple_of=trainers.MULTIPLE, **outputs)
         task.preprocessor.max_sequence_length = self.settings.sequence_length
         return task
 

@@ -11,14 +11,12 @@ IGNORED = -100
 class Ours(trainers.Ours):
     """`TokenClassifier`, which reads longer lists in windows."""
 
-    def load(self):
+    def load(self, folder):
         """The task, with a head for the benchmark's tags."""
         from keras_bert3 import TokenClassifier
 
         labels, length = list(self.benchmark.labels), self.settings.sequence_length
-        return TokenClassifier.from_preset(
-            self.settings.model, labels=labels, sequence_length=length
-        )
+        return TokenClassifier.from_preset(folder, labels=labels, sequence_length=length)
 
     def predict(self, inputs):
         """Tags of each list."""
